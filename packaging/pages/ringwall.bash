@@ -1256,7 +1256,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__replay)
-            opts="-h --read --write --trusted --trusted-mac --trusted-interface --preset --config --null --verify-checksums --json --log-json --help"
+            opts="-h --read --write --explain --diff --trusted --trusted-mac --trusted-interface --preset --config --null --verify-checksums --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1267,6 +1267,14 @@ _ringwall() {
                     return 0
                     ;;
                 --write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --explain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --diff)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

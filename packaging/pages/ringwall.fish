@@ -350,8 +350,10 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l undo -d 'Lets the connection begin again'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -s h -l help -d 'Print help'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l read -d 'The capture to read, pcap or pcapng; - for the standard input' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l read -d 'The capture to read, pcap or pcapng, also compressed by gzip or zstd; - for the standard input' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l write -d 'Where what leaves is written; - for the standard output. A name that ends in .pcap or .pcapng says the format, otherwise it is that of the capture' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l explain -d 'Writes a pcapng of all frames with a comment on each that was changed, held or dropped: by which rule, for which reason' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l diff -d 'Shows the frames of one flow before and after: addresses and ports of its two ends, in any order' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted -d 'Addresses of the trusted side, such as 192.0.2.0/24; may be given several times' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-mac -d 'Hardware addresses of the trusted side\'s hosts or router' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-interface -d 'Interfaces of a pcapng capture that are on the trusted side, by number from 0' -r

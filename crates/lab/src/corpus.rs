@@ -1,7 +1,7 @@
 //! `ringwall-lab corpus`: a folder of captures through `gate replay` in every preset, and one table
 //! of what it made of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,6 +13,7 @@ use crate::failure::Failure;
 const PRESETS: [&str; 3] = ["paper", "balanced", "strict"];
 /// Names of captures end so, before the ending of a compressed one.
 const ENDINGS: [&str; 4] = ["pcap", "pcapng", "cap", "ntar"];
+const PACKED: [&str; 2] = ["gz", "zst"];
 /// Captures that are named of each line, where they are more.
 const NAMED_MAX: usize = 3;
 
@@ -40,7 +41,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut captures = Vec::new();
     find(&args.folder, &mut captures)?;
     captures.sort();
-    println!("{} captures", captures.len());
+    let folders: BTreeSet<_> = captures.iter().filter_map(|capture| capture.parent()).collect();
+    println!("{} captures in {} folders", captures.len(), folders.len());
     let written = std::env::temp_dir().join(format!("ringwall-corpus-{}", std::process::id()));
     let mut is_well = !captures.is_empty();
     for preset in PRESETS {
@@ -63,11 +65,20 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
         let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             find(&path, found)?;
-        } else if path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending)) {
+        } else if is_capture(&path) {
             found.push(path);
         }
     }
     Ok(())
+}
+
+fn is_capture(path: &Path) -> bool {
+    let ends = |path: &Path, endings: &[&str]| {
+        path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| endings.contains(&ending))
+    };
+    let packed = ends(path, &PACKED);
+    let name = if packed { path.with_extension("") } else { path.to_owned() };
+    ends(&name, &ENDINGS)
 }
 
 /// One capture in one preset: unchanged, changed by which rules, or refused with which words.
@@ -107,5 +118,20 @@ fn print(preset: &str, folder: &Path, outcomes: &Outcomes) {
             .map(|capture| capture.strip_prefix(folder).unwrap_or(capture).display().to_string());
         let more = if captures.len() > NAMED_MAX { ", …" } else { "" };
         println!("  {:>6}  {word}\n          {}{more}", captures.len(), names.collect::<Vec<_>>().join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_are_known_by_their_names() {
+        for name in ["a.pcap", "b.pcapng", "c.cap", "d.pcap.gz", "e.pcapng.zst"] {
+            assert!(is_capture(Path::new(name)), "{name}");
+        }
+        for name in ["a.txt", "b.gz", "c.txt.zst", "pcap", "d.pcap.txt"] {
+            assert!(!is_capture(Path::new(name)), "{name}");
+        }
     }
 }

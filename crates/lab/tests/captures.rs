@@ -4,6 +4,15 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "captures/kept.rs"]
+mod kept;
+#[path = "captures/links.rs"]
+mod links;
+#[path = "captures/routed.rs"]
+mod routed;
+#[path = "captures/told.rs"]
+mod told;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -245,7 +254,7 @@ fn frames_that_are_left_out_are_counted_by_name_and_the_exit_status_says_it() {
         assert!(said.contains("1 frames") && said.contains(word), "{said}");
         assert!(!said.contains("ip-header"), "{said}");
     }
-    let file = pcap_of(127, &[(whole.clone(), whole.len())]);
+    let file = pcap_of(195, &[(whole.clone(), whole.len())]);
     let Some((frames, said, is_well)) = replay(&file, "balanced") else { return };
     assert_eq!((frames.len(), is_well, said.contains("tcprewrite --dlt=enet")), (0, false, true), "{said}");
 }
@@ -253,7 +262,7 @@ fn frames_that_are_left_out_are_counted_by_name_and_the_exit_status_says_it() {
 #[test]
 fn packets_are_read_behind_other_link_headers() {
     let packets = conversation(2);
-    let heads: [(u32, &[u8]); 7] = [
+    let heads: [(u32, &[u8]); 13] = [
         (1 | 0x2400_0000, &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]),
         (101, &[]),
         (228, &[]),
@@ -261,6 +270,13 @@ fn packets_are_read_behind_other_link_headers() {
         (108, &[0, 0, 0, 2]),
         (113, &[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0]),
         (276, &[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0]),
+        // PPP (RFC 1661, RFC 1662), Cisco's HDLC, OpenBSD's IPsec and packet filter, PPI.
+        (9, &[0xff, 3, 0, 0x21]),
+        (50, &[0x21]),
+        (104, &[0x0f, 0, 8, 0]),
+        (109, &[2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]),
+        (117, &[6, 2, 0, 0, 1, 1, 0, 0]),
+        (192, &[0, 0, 8, 0, 101, 0, 0, 0]),
     ];
     for (link_type, head) in heads {
         let frames: Vec<_> = packets.iter().map(|packet| [head, &packet[..]].concat()).collect();

@@ -146,7 +146,8 @@ rules! {
     // IPv6.
     Ipv6Header, "ipv6-header", "RFC 8200, 3",
         "Drops packets whose version or payload length contradicts the frame, and jumbograms.",
-        "Jumbograms (RFC 2675), which no known network uses.", On On On;
+        "Jumbograms (RFC 2675) on a wire, which no known network uses; what Linux joins beyond 64 KiB is cut before.",
+        On On On;
     Ipv6TrafficClass, "ipv6-traffic-class", "RFC 2474; RFC 3168",
         "Keeps the classes that are assigned and the ECN field, and clears all other values.",
         "Experimental classes of service.", On On On;

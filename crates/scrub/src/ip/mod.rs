@@ -138,6 +138,16 @@ impl Ip {
         }
     }
 
+    /// Who is to read the packet in the end. That is another than the destination where a route was written into it that is
+    /// still to be followed, which only presets without the rules about options and extensions let through.
+    pub(crate) fn recipient(&self) -> IpAddr {
+        let routed = match self {
+            Ip::V4(header) => v4::recipient(&header.options).map(IpAddr::from),
+            Ip::V6(header) => header.recipient().map(IpAddr::from),
+        };
+        routed.unwrap_or_else(|| self.destination())
+    }
+
     /// The protocol behind all headers of the network layer.
     pub(crate) fn protocol(&self) -> u8 {
         match self {
@@ -212,10 +222,12 @@ impl Ip {
     pub(crate) fn pseudo_header(&self, len: usize) -> Sum {
         match self {
             Ip::V4(header) => {
-                checksum::pseudo_header_v4(header.source, header.destination, header.protocol, len as u16)
+                let recipient = v4::recipient(&header.options).unwrap_or(header.destination);
+                checksum::pseudo_header_v4(header.source, recipient, header.protocol, len as u16)
             }
             Ip::V6(header) => {
-                checksum::pseudo_header_v6(header.source, header.destination, header.protocol, len as u32)
+                let recipient = header.recipient().unwrap_or(header.destination);
+                checksum::pseudo_header_v6(header.source, recipient, header.protocol, len as u32)
             }
         }
     }

@@ -49,7 +49,7 @@ pub struct FlowId {
 impl Key {
     /// The key of a packet from side `from`.
     pub(crate) fn of(from: Side, link: &Link<'_>, ip: &Ip, source_port: u16, destination_port: u16) -> Key {
-        let (source, destination) = (ip.source(), ip.destination());
+        let (source, destination) = (ip.source(), ip.recipient());
         let vlans = link.vlans();
         if from == Side::TRUSTED {
             let (trusted_port, untrusted_port) = (source_port, destination_port);

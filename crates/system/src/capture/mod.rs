@@ -4,12 +4,18 @@
 //! on the sending host.
 
 mod link;
+mod notes;
 mod reader;
+mod source;
+mod unpack;
+mod wireless;
 mod writer;
 
 use std::fmt;
 
+pub use notes::Note;
 pub use reader::{CaptureReader, LeftOut};
+pub use unpack::{Counted, unpacked};
 pub use writer::{CaptureWriter, Format};
 
 /// Link type of Ethernet, in either format.
@@ -22,7 +28,7 @@ pub enum CaptureError {
     NotACapture,
     /// It has not a single byte.
     Empty,
-    /// It is compressed, and this program takes it apart.
+    /// It is compressed in a way that is not read here, and this program takes it apart.
     Compressed(&'static str),
     /// It ends in the middle of a frame.
     Truncated,

@@ -7,6 +7,7 @@ use bump::{Checksum, Meta};
 use wire::offload::{SUPER_FRAME_MAX_BYTES, complete_checksum};
 
 use super::ETHERNET;
+use super::notes::{Clock, Note, NoteKind, Order};
 use crate::port::{Backlog, SendCounters, Sender};
 
 /// Which kind of file is written.
@@ -24,6 +25,13 @@ pub enum Format {
 pub struct CaptureWriter<W: Write> {
     file: W,
     format: Format,
+    /// Whether the header is written. That of pcapng waits for what another capture says.
+    begun: bool,
+    order: Order,
+    clocks: Vec<Clock>,
+    interface: u32,
+    /// What a pcapng file is to say of the next frame.
+    options: Vec<u8>,
     now: Duration,
     reservation: Vec<u8>,
     error: Option<io::Error>,
@@ -36,13 +44,17 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// Writing fails.
     pub fn new(mut file: W, format: Format) -> io::Result<CaptureWriter<W>> {
-        match format {
-            Format::Pcap => file.write_all(&pcap_header())?,
-            Format::PcapNg => file.write_all(&pcapng_header())?,
+        if format == Format::Pcap {
+            file.write_all(&pcap_header())?;
         }
         Ok(CaptureWriter {
             file,
             format,
+            begun: format == Format::Pcap,
+            order: Order::default(),
+            clocks: Vec::new(),
+            interface: 0,
+            options: Vec::new(),
             now: Duration::ZERO,
             reservation: Vec::with_capacity(SUPER_FRAME_MAX_BYTES),
             error: None,
@@ -55,6 +67,55 @@ impl<W: Write> CaptureWriter<W> {
         self.now = now;
     }
 
+    /// Writes what another capture says beside its frames; a pcap file has no place for it.
+    pub fn note(&mut self, note: &Note) {
+        if self.format == Format::Pcap || self.error.is_some() {
+            return;
+        }
+        match note.kind {
+            NoteKind::Section { big_endian } => {
+                (self.begun, self.order, self.interface) = (true, Order { big_endian }, 0);
+                self.clocks.clear();
+            }
+            NoteKind::Interface(clock) => self.clocks.push(clock),
+            NoteKind::Other => {}
+        }
+        let written = note.written(self.order.big_endian);
+        self.error = self.begin().and_then(|()| self.file.write_all(&written)).err();
+    }
+
+    /// On which interface of its section the following frames were captured, where notes named it.
+    pub fn set_interface(&mut self, interface: u32) {
+        self.interface = interface;
+    }
+
+    /// What is said of the next frame, as [`frame_options`](super::CaptureReader::frame_options) gives it.
+    pub fn set_options(&mut self, options: &[u8]) {
+        self.options.clear();
+        self.options.extend_from_slice(options);
+    }
+
+    /// Says one thing more of the next frame.
+    pub fn comment(&mut self, text: &str) {
+        let comment = self.order.comment(text);
+        self.options.extend_from_slice(&comment);
+    }
+
+    /// The frame that was written last, without a tag that is metadata.
+    #[must_use]
+    pub fn last(&self) -> &[u8] {
+        &self.reservation
+    }
+
+    /// Writes the header, unless that has happened.
+    fn begin(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        self.clocks = vec![Clock::NANOSECONDS];
+        self.file.write_all(&pcapng_header())
+    }
+
     /// Ends the capture and gives the file back.
     ///
     /// # Errors
@@ -63,6 +124,7 @@ impl<W: Write> CaptureWriter<W> {
         if let Some(error) = self.error {
             return Err(error);
         }
+        self.begin()?;
         self.file.flush()?;
         Ok(self.file)
     }
@@ -79,6 +141,7 @@ impl<W: Write> CaptureWriter<W> {
         // Every frame is below SUPER_FRAME_MAX_BYTES, so its length fits.
         let len = (frame_len + tag_bytes.len()) as u32;
         let padding = (len.next_multiple_of(4) - len) as usize;
+        self.begin()?;
         self.write_head(len)?;
         let frame = &self.reservation;
         for part in [&frame[..split], tag_bytes, &frame[split..]] {
@@ -86,25 +149,31 @@ impl<W: Write> CaptureWriter<W> {
         }
         if self.format == Format::PcapNg {
             self.file.write_all(&[0; 4][..padding])?;
-            self.file.write_all(&enhanced_packet_len(len).to_le_bytes())?;
+            self.file.write_all(&self.options)?;
+            self.file.write_all(&[0; 4][..if self.options.is_empty() { 0 } else { 4 }])?;
+            self.file.write_all(&self.order.word(self.enhanced_packet_len(len)))?;
         }
         Ok(())
     }
 
     /// Writes what stands in front of a frame of `len` bytes.
     fn write_head(&mut self, len: u32) -> io::Result<()> {
-        let nanoseconds = self.now.as_nanos() as u64;
-        let (high, low) = ((nanoseconds >> 32) as u32, nanoseconds as u32);
-        let pcap = [self.now.as_secs() as u32, self.now.subsec_nanos(), len, len];
-        let pcapng = [6, enhanced_packet_len(len), 0, high, low, len, len];
-        let words = if self.format == Format::Pcap { &pcap[..] } else { &pcapng[..] };
-        words.iter().try_for_each(|word| self.file.write_all(&word.to_le_bytes()))
+        if self.format == Format::Pcap {
+            let words = [self.now.as_secs() as u32, self.now.subsec_nanos(), len, len];
+            return words.iter().try_for_each(|word| self.file.write_all(&word.to_le_bytes()));
+        }
+        let interface = if (self.interface as usize) < self.clocks.len() { self.interface } else { 0 };
+        let units = self.clocks.get(interface as usize).unwrap_or(&Clock::NANOSECONDS).units(self.now);
+        let (high, low) = ((units >> 32) as u32, units as u32);
+        let words = [6, self.enhanced_packet_len(len), interface, high, low, len, len];
+        words.iter().try_for_each(|word| self.file.write_all(&self.order.word(*word)))
     }
-}
 
-/// Length of a pcapng packet block with a frame of `len` bytes.
-fn enhanced_packet_len(len: u32) -> u32 {
-    32 + len.next_multiple_of(4)
+    /// Length of a pcapng packet block with a frame of `len` bytes.
+    fn enhanced_packet_len(&self, len: u32) -> u32 {
+        let end = if self.options.is_empty() { 0 } else { 4 };
+        32 + len.next_multiple_of(4) + self.options.len() as u32 + end
+    }
 }
 
 /// A pcap file header for nanoseconds: magic, version 2.4, zone, accuracy, longest frame, link type.
@@ -155,6 +224,7 @@ impl<W: Write> Sender for CaptureWriter<W> {
             self.counters.errors += 1;
             self.error = Some(error);
         }
+        self.options.clear();
     }
 
     fn flush(&mut self) -> Backlog {

@@ -1,6 +1,6 @@
 //! How much a port holds at once.
 
-use wire::offload::SUPER_FRAME_MAX_BYTES;
+use wire::offload::{BIG_FRAME_MAX_BYTES, SUPER_FRAME_MAX_BYTES};
 
 /// Frames taken from the wire by one call. More would save no further system call time that could be measured, fewer
 /// break up runs that could be joined towards the stack.
@@ -27,6 +27,11 @@ pub const JOINED_MAX_FRAMES: usize = 64;
 /// Distance between receive buffers. Not a multiple of 4 KiB, or the headers of all frames of a batch would compete for
 /// the same few cache lines.
 pub const RECEIVE_STRIDE_BYTES: usize = 66_240;
+/// The same once a frame came that is longer than any super-frame: where an administrator raised what Linux joins. Not
+/// before, since memory that was touched stays.
+pub const BIG_STRIDE_BYTES: usize = BIG_FRAME_MAX_BYTES + 64;
+/// Frames taken from the wire by one call from then on.
+pub const BIG_BATCH_MAX_FRAMES: usize = 16;
 /// Bytes of socket buffer asked for, each way: 60 ms at 1 Gbit/s.
 pub const SOCKET_BUFFER_BYTES: usize = 8 << 20;
 /// The same for a port that hears only what is kept for the daemon, on its way out: some hundred small frames.
@@ -45,6 +50,7 @@ const _: () = assert!(RING_BLOCK_BYTES.is_multiple_of(RING_SLOT_BYTES));
 const _: () = assert!((RING_SLOTS_FEW * RING_SLOT_BYTES).is_multiple_of(RING_BLOCK_BYTES));
 const _: () = assert!((RING_SLOTS_MANY * RING_SLOT_BYTES).is_multiple_of(RING_BLOCK_BYTES));
 const _: () = assert!(RECEIVE_STRIDE_BYTES >= SUPER_FRAME_MAX_BYTES + crate::port::vnet::LEN);
+const _: () = assert!(BIG_STRIDE_BYTES.is_multiple_of(64) && !BIG_STRIDE_BYTES.is_multiple_of(4096));
 const _: () = assert!(RECEIVE_STRIDE_BYTES.is_multiple_of(64) && !RECEIVE_STRIDE_BYTES.is_multiple_of(4096));
 // Half as much again for the headers of the segments and the room between them.
 const _: () = assert!(ARENA_BYTES * 2 > 3 * STACK_BATCH_MAX_FRAMES * SUPER_FRAME_MAX_BYTES);

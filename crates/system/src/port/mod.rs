@@ -9,6 +9,7 @@
 
 pub(crate) mod arena;
 mod auxiliary;
+mod big;
 pub mod cutter;
 pub mod limits;
 pub mod packet;

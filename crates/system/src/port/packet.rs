@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use bump::{Batch, Frame, Meta, VlanTag};
 use rustix::io::Errno;
-use wire::ethernet::Header;
+use wire::ethernet::{HEADER_LEN, Header};
+use wire::offload::{IP_PACKET_MAX_BYTES, SUPER_FRAME_MAX_BYTES};
 
 use super::arena::Arena;
+use super::big::Big;
 use super::cutter::{Cutter, is_tunnelled, kept_whole, plan_of, segment_meta};
 use super::limits::SEND_BATCH_MAX_FRAMES;
 use super::packet_socket::{self, PacketOptions, PortError};
@@ -130,6 +132,7 @@ pub struct PacketReceiver {
     filled: usize,
     next: usize,
     cutter: Cutter,
+    big: Option<Big>,
     trains: Option<TrainOptions>,
     unloading: Option<Unloading>,
     keeps_tunnels: bool,
@@ -146,6 +149,7 @@ impl PacketReceiver {
             filled: 0,
             next: 0,
             cutter: Cutter::new(),
+            big: None,
             trains,
             unloading: None,
             keeps_tunnels: false,
@@ -167,8 +171,16 @@ impl PacketReceiver {
             self.counters.unreadable += 1;
             return None;
         };
-        let frame = &whole[PACKET_LEN..];
         self.counters.super_frames += u64::from(meta.gso.is_some());
+        let len = whole.len() - PACKET_LEN;
+        if len > HEADER_LEN + IP_PACKET_MAX_BYTES {
+            self.big = Big::begin(&mut whole[PACKET_LEN..], &meta);
+            self.counters.unreadable += u64::from(self.big.is_none() && len > SUPER_FRAME_MAX_BYTES);
+            if self.big.is_some() || len > SUPER_FRAME_MAX_BYTES {
+                return None;
+            }
+        }
+        let frame = &whole[PACKET_LEN..];
         self.unloading = self.trains.and_then(|trains| Unloading::begin(frame, &meta, trains.ethertype));
         if self.unloading.is_some() {
             return None;
@@ -197,6 +209,21 @@ impl PacketReceiver {
         let piece = self.cutter.next(&whole[PACKET_LEN..])?;
         count_piece(&mut self.counters, &piece);
         Some(piece)
+    }
+
+    /// The next piece of the message that is longer than a super-frame, which is the one last taken.
+    fn next_of_big(&mut self) -> Option<Frame<'_>> {
+        let (whole, _) = self.source.frame(self.next - 1)?;
+        let frame = &mut whole[PACKET_LEN..];
+        let (place, meta) = self.big.as_mut()?.next(frame)?;
+        let piece = Frame { bytes: &mut frame[place], meta };
+        count_piece(&mut self.counters, &piece);
+        Some(piece)
+    }
+
+    /// Whether a message is still to be handed over piece by piece.
+    fn is_in_pieces(&self) -> bool {
+        self.cutter.is_busy() || self.big.as_ref().is_some_and(Big::is_busy)
     }
 
     /// The next frame of the train that is being unloaded, which is the message last taken.
@@ -234,6 +261,9 @@ impl Batch for PacketReceiver {
             if self.cutter.is_busy() {
                 return self.next_piece();
             }
+            if self.big.as_ref().is_some_and(Big::is_busy) {
+                return self.next_of_big();
+            }
             if self.unloading.as_ref().is_some_and(|train| !train.is_empty()) {
                 return self.next_of_train();
             }
@@ -254,7 +284,7 @@ impl Receiver for PacketReceiver {
         let beside = self.beside.as_mut().map_or(Ok(false), |tap| tap.fill())?;
         // What an earlier batch left behind is still to be handed over.
         let unloads = self.unloading.as_ref().is_some_and(|train| !train.is_empty());
-        if self.cutter.is_busy() || unloads || self.next < self.filled {
+        if self.is_in_pieces() || unloads || self.next < self.filled {
             return Ok(true);
         }
         let used = std::mem::take(&mut self.filled);

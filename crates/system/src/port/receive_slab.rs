@@ -10,7 +10,7 @@ use bump::Meta;
 use libc::{iovec, mmsghdr};
 
 use super::auxiliary::{self, Auxiliary};
-use super::limits::{RECEIVE_STRIDE_BYTES, WIRE_BATCH_MAX_FRAMES};
+use super::limits::{BIG_BATCH_MAX_FRAMES, BIG_STRIDE_BYTES, RECEIVE_STRIDE_BYTES, WIRE_BATCH_MAX_FRAMES};
 use super::packet_socket;
 use super::vnet::{self, PACKET_LEN};
 
@@ -26,6 +26,10 @@ pub(super) struct ReceiveSlab {
     // Read by the kernel only, through `messages`.
     _vectors: Box<[iovec]>,
     messages: Box<[mmsghdr]>,
+    /// Distance between buffers, in bytes.
+    stride: usize,
+    /// Whether a frame came that no buffer holds.
+    has_met_big: bool,
 }
 
 // SAFETY: every pointer in `vectors` and `messages` leads into a box of the same value and is used by nobody else, so
@@ -34,9 +38,13 @@ unsafe impl Send for ReceiveSlab {}
 
 impl ReceiveSlab {
     pub(super) fn new() -> ReceiveSlab {
-        let mut buffers = vec![0; WIRE_BATCH_MAX_FRAMES * RECEIVE_STRIDE_BYTES].into_boxed_slice();
-        let mut controls = vec![[0; CONTROL_WORDS]; WIRE_BATCH_MAX_FRAMES].into_boxed_slice();
-        let chunks = buffers.chunks_exact_mut(RECEIVE_STRIDE_BYTES);
+        Self::of(WIRE_BATCH_MAX_FRAMES, RECEIVE_STRIDE_BYTES)
+    }
+
+    fn of(count: usize, stride: usize) -> ReceiveSlab {
+        let mut buffers = vec![0; count * stride].into_boxed_slice();
+        let mut controls = vec![[0; CONTROL_WORDS]; count].into_boxed_slice();
+        let chunks = buffers.chunks_exact_mut(stride);
         let mut vectors: Box<[iovec]> =
             chunks.map(|chunk| iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() }).collect();
         let messages = vectors.iter_mut().zip(controls.iter_mut()).map(|(vector, control)| {
@@ -49,19 +57,23 @@ impl ReceiveSlab {
             message
         });
         let messages = messages.collect();
-        ReceiveSlab { buffers, controls, _vectors: vectors, messages }
+        ReceiveSlab { buffers, controls, _vectors: vectors, messages, stride, has_met_big: false }
     }
 
     /// Takes what has arrived; the number of messages. `used` of the last batch need their headers set up again.
     pub(super) fn receive(&mut self, socket: &OwnedFd, used: usize) -> io::Result<usize> {
-        for message in &mut self.messages[..used] {
+        if self.has_met_big && self.stride < BIG_STRIDE_BYTES {
+            *self = Self::of(BIG_BATCH_MAX_FRAMES, BIG_STRIDE_BYTES);
+        }
+        for message in self.messages.iter_mut().take(used) {
             message.msg_hdr.msg_controllen = CONTROL_WORDS * 8;
         }
         // SAFETY: the headers point to buffers, vectors and control areas of this value with their true lengths, and
         // nothing else refers to those during the call.
         let count = unsafe {
             let messages = self.messages.as_mut_ptr();
-            libc::recvmmsg(socket.as_raw_fd(), messages, WIRE_BATCH_MAX_FRAMES as u32, libc::MSG_DONTWAIT, null_mut())
+            let count = self.messages.len() as u32;
+            libc::recvmmsg(socket.as_raw_fd(), messages, count, libc::MSG_DONTWAIT, null_mut())
         };
         Ok(packet_socket::checked(count)? as usize)
     }
@@ -70,11 +82,14 @@ impl ReceiveSlab {
     pub(super) fn frame(&mut self, index: usize) -> Option<(&mut [u8], Meta)> {
         let message = &self.messages[index];
         let len = message.msg_len as usize;
-        if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || !(PACKET_LEN + 1..=RECEIVE_STRIDE_BYTES).contains(&len) {
+        let is_cut = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+        // It is lost; those that follow find longer buffers.
+        self.has_met_big |= is_cut;
+        if is_cut || !(PACKET_LEN + 1..=self.stride).contains(&len) {
             return None;
         }
         let control_len = message.msg_hdr.msg_controllen;
-        let whole = &mut self.buffers[index * RECEIVE_STRIDE_BYTES..][..len];
+        let whole = &mut self.buffers[index * self.stride..][..len];
         let mut meta = vnet::read(whole.first_chunk()?)?;
         apply_auxiliary(&self.controls[index], control_len, &mut meta);
         Some((whole, meta))
@@ -82,7 +97,7 @@ impl ReceiveSlab {
 
     /// All the room that frame `index` lies in, its vnet header first.
     pub(super) fn room(&mut self, index: usize) -> &mut [u8] {
-        &mut self.buffers[index * RECEIVE_STRIDE_BYTES..][..RECEIVE_STRIDE_BYTES]
+        &mut self.buffers[index * self.stride..][..self.stride]
     }
 }
 

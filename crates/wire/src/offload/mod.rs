@@ -9,7 +9,7 @@ pub mod coalesce;
 pub mod segment;
 
 pub use coalesce::Run;
-pub use segment::{Cut, Kind, Plan, UdpTunnel};
+pub use segment::{BIG_FRAME_MAX_BYTES, Cut, Kind, Plan, UdpTunnel, unfold};
 
 use crate::checksum::{self, Sum};
 use crate::{Error, EtherType, Field, ethernet, ipv4, ipv6, layer};

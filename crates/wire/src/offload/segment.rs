@@ -8,6 +8,9 @@
 //! IP in IP; one tunnel, not tunnels in tunnels) are recognised by a checksum start that is not the outer transport
 //! header, and outer lengths, identifications and checksums are patched too.
 
+#[path = "big.rs"]
+mod big;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
@@ -15,6 +18,7 @@ use super::{IP_PACKET_MAX_BYTES, SUPER_FRAME_MAX_BYTES};
 use crate::checksum::{Sum, pseudo_header_v4, pseudo_header_v6};
 use crate::layer::{self, protocol};
 use crate::{Error, EtherType, Field, ipv4, ipv6, tcp, udp};
+pub use big::{BIG_FRAME_MAX_BYTES, unfold};
 
 /// Fewest payload bytes of a TCP segment: the kernel's own floor, a segment size of 48 less 40 bytes of options.
 pub const TCP_SIZE_MIN_BYTES: u16 = 8;
@@ -76,13 +80,17 @@ impl Network {
         if usize::from(header.total_len()) != packet.len() || header.is_fragment() {
             return Err(CONTRADICTION);
         }
-        Ok(Network::V4 {
+        Ok(Network::of_v4(&header, at))
+    }
+
+    fn of_v4(header: &ipv4::View<'_>, at: usize) -> Network {
+        Network::V4 {
             at,
             header_len: header.header_len(),
             identification: header.identification(),
             source: header.source(),
             destination: header.destination(),
-        })
+        }
     }
 
     fn read_v6(packet: &[u8], at: usize) -> Result<Network, Error> {
@@ -154,7 +162,10 @@ pub struct UdpTunnel {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     kind: Kind,
+    /// Payload bytes of each piece but the last.
     size: usize,
+    /// How many segments such a piece stands for in turn.
+    joined: usize,
     frame_len: usize,
     headers_len: usize,
     transport: usize,
@@ -187,6 +198,7 @@ impl Plan {
         let plan = Plan {
             kind: cut.kind,
             size: usize::from(cut.size),
+            joined: 1,
             frame_len: frame.len(),
             headers_len,
             transport,
@@ -286,10 +298,15 @@ impl Plan {
         if frame.len() != self.frame_len || index >= self.segments() {
             return None;
         }
+        self.fill(&frame[..self.headers_len], index, out)
+    }
+
+    /// Writes the headers of segment `index`, made of those of the whole.
+    fn fill(&self, whole: &[u8], index: usize, out: &mut [u8]) -> Option<()> {
         let headers = out.get_mut(..self.headers_len)?;
-        headers.copy_from_slice(&frame[..self.headers_len]);
+        headers.copy_from_slice(whole.get(..self.headers_len)?);
         let frame_len = self.segment_len(index);
-        self.network.patch(headers, index, frame_len);
+        self.network.patch(headers, index * self.joined, frame_len);
         let pseudo_header = self.network.pseudo_header(self.kind.protocol(), frame_len - self.transport).fold();
         let transport = &mut headers[self.transport..];
         if self.kind == Kind::Udp {

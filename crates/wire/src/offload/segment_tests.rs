@@ -6,6 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::offload::complete_checksum;
 
+#[path = "big_tests.rs"]
+mod big;
+
 const SOURCE: [u8; 4] = [10, 0, 0, 1];
 const DESTINATION: [u8; 4] = [10, 0, 0, 2];
 

@@ -7,6 +7,7 @@
 
 mod asymmetric;
 mod beside;
+mod big;
 mod cable;
 mod captures;
 mod disguise;
@@ -21,7 +22,7 @@ mod traffic;
 mod tunnels;
 mod watchdog;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -166,8 +167,14 @@ impl Path {
     }
 
     /// A TCP connection from one host to the other: the client's end and the server's.
-    fn connect(&self, from: &Namespace, to: &Namespace, at: Ipv4Addr, port: u16) -> Result<[TcpStream; 2], Failure> {
-        let address = SocketAddr::from((at, port));
+    fn connect(
+        &self,
+        from: &Namespace,
+        to: &Namespace,
+        at: impl Into<IpAddr>,
+        port: u16,
+    ) -> Result<[TcpStream; 2], Failure> {
+        let address = SocketAddr::from((at.into(), port));
         let failed = || Failure::io(format!("a TCP connection to {address}"));
         let listener = to.enter(|| TcpListener::bind(address).map_err(failed()))?;
         let client = from.enter(|| TcpStream::connect_timeout(&address, PATIENCE).map_err(failed()))?;

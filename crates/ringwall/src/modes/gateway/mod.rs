@@ -4,19 +4,25 @@
 //!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
 //! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the daemon;
 //!   `kind.rs`: what its two threads say to each other.
-//! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from.
+//! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`: what
+//!   became of single frames, `fields.rs`: what stands in them; `progress.rs`: how far it is;
+//!   `report.rs`: what it says at its end.
 
 mod cards;
 pub(crate) mod config;
+mod fields;
 mod flows;
 mod guard;
 mod keys;
 mod kind;
 mod mirror;
 mod orders;
+mod progress;
 mod replay;
+mod report;
 mod run;
 mod sides;
+mod trace;
 
 use clap::Subcommand;
 use scrub::settings::{Preset, Settings};
@@ -48,7 +54,8 @@ pub(crate) enum GateCommand {
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
-        tcpdump -i eth0 -w - | ringwall gate replay --read - --write - --preset strict | tshark -r -\n\n\
+        tcpdump -i eth0 -w - | ringwall gate replay --read - --write - --preset strict | tshark -r -\n  \
+        ringwall gate replay --read in.pcap.zst --explain why.pcapng --trusted 192.0.2.0/24\n\n\
         Without --trusted, --trusted-mac or --trusted-interface, of two hosts the one that speaks first is untrusted."
     )]
     Replay(ReplayArgs),

@@ -4,12 +4,13 @@
 //! checksum which is only begun was left to the sender's card, and how a super-frame is to be cut. And both hosts answer what they
 //! have seen, so numbers and windows of the handshake are not changed here.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bump::{Batch, Bump, Checksum, DropReason, Frame, Gso, GsoKind, Instant, Ledger, Meta, Now, Side, Sink};
@@ -17,17 +18,18 @@ use clap::Args;
 use scrub::keys::KEY_LEN;
 use scrub::settings::Network;
 use scrub::{Action, Keys, Rule, Scrubber, Settings};
-use serde::Serialize;
-use system::capture::{CaptureReader, CaptureWriter, Format, LeftOut};
+use system::capture::{CaptureReader, CaptureWriter, Counted, Format, LeftOut, unpacked};
 use system::port::{Receiver, Sender};
 use wire::layer::{self, protocol, transport_checksum};
 use wire::offload::{self, begun_checksum};
 use wire::{EtherType, MacAddress, tcp};
 
 use super::config::{Gate, GateConfig, PresetName, network};
+use super::progress::Progress;
+use super::report::{Fates, Lacks, Report};
 use super::sides::{Sides, Speakers};
+use super::trace::{Left, Seen, Trace};
 use crate::failure::Failure;
-use crate::output::{print, say};
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
@@ -41,7 +43,9 @@ const UNSEEN: [Rule; 5] = [
     Rule::TcpInitialWindow,
 ];
 /// The name that stands for the standard input and output.
-const STANDARD: &str = "-";
+pub(super) const STANDARD: &str = "-";
+/// Where a capture goes that nobody asked for.
+const NOWHERE: &str = "/dev/null";
 /// How long after the last frame timers go on: longer than anything waits in the scrubber that still comes out.
 const AFTER_THE_END: Duration = Duration::from_secs(120);
 /// Pieces of due work in one turn.
@@ -52,13 +56,19 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Options of `ringwall gate replay`
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The capture to read, pcap or pcapng; - for the standard input.
+    /// The capture to read, pcap or pcapng, also compressed by gzip or zstd; - for the standard input.
     #[arg(long, value_name = "FILE")]
     read: PathBuf,
     /// Where what leaves is written; - for the standard output. A name that ends in .pcap or .pcapng says the format,
     /// otherwise it is that of the capture.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["explain", "diff"])]
+    write: Option<PathBuf>,
+    /// Writes a pcapng of all frames with a comment on each that was changed, held or dropped: by which rule, for which reason.
     #[arg(long, value_name = "FILE")]
-    write: PathBuf,
+    explain: Option<PathBuf>,
+    /// Shows the frames of one flow before and after: addresses and ports of its two ends, in any order.
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 2)]
+    diff: Vec<SocketAddr>,
     /// Addresses of the trusted side, such as 192.0.2.0/24; may be given several times.
     #[arg(long, value_name = "NET", value_delimiter = ',', value_parser = network, group = "told")]
     trusted: Vec<Network>,
@@ -124,8 +134,27 @@ impl ReplayArgs {
         Ok(settings)
     }
 
+    fn writes_standard(&self) -> bool {
+        self.write.as_deref() == Some(Path::new(STANDARD))
+    }
+
+    /// What is written of single frames, if anything.
+    fn trace(&self) -> Result<Option<Trace>, Failure> {
+        let explain = match &self.explain {
+            Some(file) => {
+                refuse_same_file(&self.read, file)?;
+                Some(begin(file, Format::PcapNg)?)
+            }
+            None => None,
+        };
+        let ends = <[SocketAddr; 2]>::try_from(self.diff.as_slice()).ok();
+        Ok((explain.is_some() || ends.is_some())
+            .then(|| Trace::new(explain, ends, self.writes_standard() || self.json)))
+    }
+
     fn format(&self, of_input: Format) -> Format {
-        match self.write.extension().and_then(|extension| extension.to_str()) {
+        let name = self.write.as_ref().and_then(|file| file.extension());
+        match name.and_then(|extension| extension.to_str()) {
             Some("pcap") => Format::Pcap,
             Some("pcapng") => Format::PcapNg,
             _ => of_input,
@@ -136,40 +165,63 @@ impl ReplayArgs {
 /// `ringwall gate replay`
 pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     let settings = args.settings()?;
-    refuse_same_file(&args.read, &args.write)?;
-    let reader = CaptureReader::new(open(&args.read)?)
-        .map_err(|error| Failure::new(format!("{}: {error}", args.read.display())))?;
-    let written = |error| Failure::file(&args.write, error, "name a file that can be written");
-    let file = BufWriter::with_capacity(WRITE_BYTES, create(&args.write).map_err(written)?);
-    let writer = CaptureWriter::new(file, args.format(reader.format())).map_err(written)?;
+    let output = args.write.as_deref().unwrap_or(Path::new(NOWHERE));
+    refuse_same_file(&args.read, output)?;
+    let taken = Arc::new(AtomicU64::new(0));
+    let (source, len) = open(&args.read)?;
+    let refused = |error| Failure::new(format!("{}: {error}", args.read.display()));
+    let source = unpacked(Counted::new(source, Arc::clone(&taken))).map_err(refused)?;
+    let reader = CaptureReader::new(source).map_err(refused)?;
     let mut replay = Replay {
         mtu: settings.mtu,
         scrubber: Scrubber::new(settings, KEYS),
+        writer: begin(output, args.format(reader.format()))?,
+        keeps_notes: args.format(reader.format()) == Format::PcapNg,
         reader,
-        writer,
         sides: args.sides(),
         verify_checksums: args.verify_checksums,
         rules_are_off: !args.null,
-        now: Instant::default(),
-        captured: Duration::ZERO,
+        clock: Clock::default(),
         begun: 0,
+        notes: 0,
+        trace: args.trace()?,
+        progress: Progress::new(taken, len),
     };
     let before = system::clock::processor_time();
     let outcome = replay.run();
     let report = replay.report(system::clock::processor_time().saturating_sub(before));
     // What was scrubbed before the capture broke off is kept.
-    replay.writer.finish().map_err(written)?;
-    report.print(args)?;
+    let Replay { writer, trace, .. } = replay;
+    writer.finish().map_err(|error| unwritable(output, error))?;
+    if let (Some(trace), Some(file)) = (trace, &args.explain) {
+        trace.finish().map_err(|error| unwritable(file, error))?;
+    }
+    report.print(args.json, args.writes_standard())?;
     outcome.map_err(|error| Failure::file(&args.read, error, "what came before is written"))?;
-    report.all_was_read(args)
+    report.all_was_read(&args.read)
 }
 
-fn open(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+/// What is read, and how long it is if it is a file.
+fn open(file: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
     if file == Path::new(STANDARD) {
-        return Ok(Box::new(std::io::stdin()));
+        return Ok((Box::new(std::io::stdin()), None));
     }
     let opened = File::open(file).map_err(|error| Failure::file(file, error, "name a capture file, or -"))?;
-    Ok(Box::new(opened))
+    let len = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len());
+    Ok((Box::new(opened), len))
+}
+
+/// A capture that is written.
+pub(super) type Written = CaptureWriter<BufWriter<Box<dyn Write>>>;
+
+fn begin(file: &Path, format: Format) -> Result<Written, Failure> {
+    let created = create(file).map_err(|error| unwritable(file, error))?;
+    let buffered = BufWriter::with_capacity(WRITE_BYTES, created);
+    CaptureWriter::new(buffered, format).map_err(|error| unwritable(file, error))
+}
+
+fn unwritable(file: &Path, error: std::io::Error) -> Failure {
+    Failure::file(file, error, "name a file that can be written")
 }
 
 fn create(file: &Path) -> std::io::Result<Box<dyn Write>> {
@@ -192,30 +244,71 @@ fn refuse_same_file(read: &Path, write: &Path) -> Result<(), Failure> {
 }
 
 /// A capture on its way through the scrubber.
-struct Replay<'r, W: Write> {
+struct Replay<'r> {
     scrubber: Scrubber,
     reader: CaptureReader<'r>,
-    writer: CaptureWriter<W>,
+    writer: Written,
+    keeps_notes: bool,
     sides: Sides,
     verify_checksums: bool,
     rules_are_off: bool,
     /// Longest packet on a link, in bytes.
     mtu: usize,
+    clock: Clock,
+    /// Frames whose checksum or length was left to the sender's card.
+    begun: u64,
+    /// Blocks beside the frames that are not written.
+    notes: u64,
+    trace: Option<Trace>,
+    progress: Progress,
+}
+
+/// Where in the capture's time we are, and whence frames came.
+#[derive(Debug, Default)]
+struct Clock {
     now: Instant,
     /// When the latest frame was captured, since 1970; `now` is the same moment.
     captured: Duration,
-    /// Frames whose checksum or length was left to the sender's card.
-    begun: u64,
+    /// On which interface the latest frame of each side was captured.
+    interfaces: [Option<u32>; 2],
 }
 
-impl<W: Write> Replay<'_, W> {
+impl Clock {
+    /// The interface that a frame to side `to` passes: that of frames from the other side, which
+    /// were captured on their way there.
+    fn interface(&self, to: Side) -> u32 {
+        let [from, back] = [to.other(), to].map(|side| self.interfaces[side as usize]);
+        from.or(back).unwrap_or(0)
+    }
+}
+
+impl Replay<'_> {
     fn run(&mut self) -> std::io::Result<()> {
         while self.reader.fill()? {
             self.advance_to_capture();
+            self.take_notes();
             self.pass();
+            self.progress.step();
         }
-        self.advance(self.now + AFTER_THE_END);
+        self.take_notes();
+        self.advance(self.clock.now + AFTER_THE_END);
+        self.progress.end();
         Ok(())
+    }
+
+    /// Hands on what the capture says beside its frames.
+    fn take_notes(&mut self) {
+        for note in self.reader.take_notes() {
+            if note.is_section() {
+                self.clock.interfaces = [None; 2];
+            }
+            self.writer.note(&note);
+            if let Some(trace) = &mut self.trace {
+                trace.note(&note);
+            }
+            // What describes the frames themselves is in a pcap file, too.
+            self.notes += u64::from(!self.keeps_notes && !note.is_description());
+        }
     }
 
     /// Lets as much time pass as between the two latest frames. Clocks of capturing hosts go back
@@ -223,40 +316,55 @@ impl<W: Write> Replay<'_, W> {
     /// that follow go on from there.
     fn advance_to_capture(&mut self) {
         let captured = self.reader.captured_at();
-        let is_first = self.captured == Duration::ZERO;
-        let passed = if is_first { captured } else { captured.saturating_sub(self.captured) };
-        self.advance(self.now + passed);
-        self.captured = captured;
+        let is_first = self.clock.captured == Duration::ZERO;
+        let passed = if is_first { captured } else { captured.saturating_sub(self.clock.captured) };
+        self.advance(self.clock.now + passed);
+        self.clock.captured = captured;
         self.writer.set_time(captured);
     }
 
     /// Lets time pass until `to`, and what falls due on the way happen at its hour.
     fn advance(&mut self, to: Instant) {
-        let (began, captured) = (self.now, self.captured);
+        let (began, captured) = (self.clock.now, self.clock.captured);
         while let Some(due) = self.scrubber.deadline().filter(|due| *due <= to) {
-            self.now = due.max(self.now);
-            self.writer.set_time(captured + self.now.since(began));
-            self.scrubber.tick(at(self.now), TICK_BUDGET, &mut BothWays(&mut self.writer));
+            self.clock.now = due.max(self.clock.now);
+            let time = captured + self.clock.now.since(began);
+            self.writer.set_time(time);
+            let mut left = Vec::new();
+            let copies = self.trace.is_some().then_some(&mut left);
+            let mut sink = BothWays { writer: &mut self.writer, clock: &self.clock, from: None, copies };
+            self.scrubber.tick(at(self.clock.now), TICK_BUDGET, &mut sink);
+            if let Some(trace) = &mut self.trace {
+                trace.due(time, &left, &self.scrubber);
+            }
             while self.scrubber.next_event().is_some() {}
         }
-        self.now = to;
+        self.clock.now = to;
     }
 
     /// Takes the frame that waits through the scrubber.
     fn pass(&mut self) {
         let interface = self.reader.interface();
+        self.writer.set_options(self.reader.frame_options());
+        let options = self.trace.as_ref().map(|_| self.reader.frame_options().to_vec());
+        let number = self.reader.number();
         let Some(mut frame) = self.reader.next_frame() else { return };
         let from = self.sides.of(frame.bytes, interface);
-        if !self.verify_checksums {
-            let left = offload::complete_lengths(frame.bytes);
-            let begun = begun_checksum(frame.bytes).or_else(|| left.then(|| transport_checksum(frame.bytes)).flatten());
-            self.begun += u64::from(begun.is_some() | offload::complete_header(frame.bytes));
-            if let Some((start, offset)) = begun {
-                frame.meta.checksum = Checksum::Partial { start: start as u16, offset: offset as u16 };
-            }
-        }
+        self.clock.interfaces[from as usize] = Some(interface);
+        let before = options.map(|options| (options, frame.bytes.to_vec()));
+        let is_begun = !self.verify_checksums && complete(&mut frame);
+        self.begun += u64::from(is_begun);
         frame.meta.gso = gso(&frame, self.mtu);
-        self.scrubber.process(at(self.now), from, &mut Some(frame), &mut BothWays(&mut self.writer));
+        let mut left = Vec::new();
+        let copies = before.is_some().then_some(&mut left);
+        let mut sink = BothWays { writer: &mut self.writer, clock: &self.clock, from: Some(from), copies };
+        self.scrubber.process(at(self.clock.now), from, &mut Some(frame), &mut sink);
+        // What is made later is no frame of the capture.
+        self.writer.set_options(&[]);
+        if let (Some(trace), Some((options, before))) = (&mut self.trace, before) {
+            let time = self.clock.captured;
+            trace.seen(&Seen { number, interface, time, from, options, before, is_begun }, &left, &self.scrubber);
+        }
         // The counters of rules and reasons tell the same.
         while self.scrubber.next_event().is_some() {}
     }
@@ -299,6 +407,9 @@ impl<W: Write> Replay<'_, W> {
             cut_frames: left_out.cut,
             too_long_frames: left_out.too_long,
             other_link_frames: left_out.other_link,
+            encrypted_frames: left_out.encrypted,
+            frames_without_packet: left_out.without_packet,
+            notes: self.notes + left_out.notes,
             missing_segments,
             missing_bytes,
         }
@@ -326,148 +437,41 @@ fn gso(frame: &Frame<'_>, mtu: usize) -> Option<Gso> {
     Some(Gso { kind, size, ecn: false })
 }
 
+/// Has what the sender left to his card count as right; whether he left anything.
+fn complete(frame: &mut Frame<'_>) -> bool {
+    let left = offload::complete_lengths(frame.bytes);
+    let begun = begun_checksum(frame.bytes).or_else(|| left.then(|| transport_checksum(frame.bytes)).flatten());
+    if let Some((start, offset)) = begun {
+        frame.meta.checksum = Checksum::Partial { start: start as u16, offset: offset as u16 };
+    }
+    begun.is_some() | offload::complete_header(frame.bytes)
+}
+
 /// Both sides of the gateway in one capture, in the order in which frames leave.
-struct BothWays<'a, W: Write>(&'a mut CaptureWriter<W>);
+struct BothWays<'a> {
+    writer: &'a mut Written,
+    clock: &'a Clock,
+    /// Where the frame came from that is being scrubbed.
+    from: Option<Side>,
+    /// What leaves, for whoever asked for it.
+    copies: Option<&'a mut Vec<Left>>,
+}
 
-impl<W: Write> Sink for BothWays<'_, W> {
+impl Sink for BothWays<'_> {
     fn reserve(&mut self, _to: Side, capacity: usize) -> Option<&mut [u8]> {
-        self.0.reserve(capacity)
+        self.writer.reserve(capacity)
     }
 
-    fn commit(&mut self, _to: Side, len: usize, meta: Meta) {
-        self.0.commit(len, meta);
-    }
-}
-
-/// What was done.
-#[derive(Debug, Serialize)]
-struct Report {
-    /// Which side a frame came from.
-    assumed: String,
-    frames_read: u64,
-    bytes_read: u64,
-    from_trusted: u64,
-    from_untrusted: u64,
-    /// Frames whose checksum or length was left to the sender's card.
-    begun_checksums: u64,
-    #[serde(flatten)]
-    lacks: Lacks,
-    /// Rules that a replay cannot carry out.
-    rules_off: Vec<&'static str>,
-    frames_written: u64,
-    bytes_written: u64,
-    #[serde(flatten)]
-    fates: Fates,
-    /// How often each rule acted, those at zero left out.
-    rules: BTreeMap<&'static str, u64>,
-    /// Why frames were dropped, reasons at zero left out.
-    drops: BTreeMap<&'static str, u64>,
-    /// Time of one processor for all of it, reading and writing included.
-    processor_s: f64,
-}
-
-/// What a capture lacks, and what was not read of it.
-#[derive(Debug, Serialize)]
-struct Lacks {
-    /// Frames that were not read: cut by the snap length, longer than any port hands over, of a link without Ethernet.
-    cut_frames: u64,
-    too_long_frames: u64,
-    other_link_frames: u64,
-    /// Holes that a host acknowledged and that the capture never fills, and their bytes.
-    missing_segments: u64,
-    missing_bytes: u64,
-}
-
-/// What became of the frames.
-#[derive(Debug, Serialize)]
-struct Fates {
-    forwarded: u64,
-    answered: u64,
-    consumed: u64,
-    held: u64,
-    dropped: u64,
-}
-
-impl Lacks {
-    fn frames(&self) -> u64 {
-        self.cut_frames + self.too_long_frames + self.other_link_frames
-    }
-
-    /// What helps, one line each.
-    fn lines(&self) -> Vec<String> {
-        let lines = [
-            (self.cut_frames, "frames were cut by the snap length and left out; capture again with tcpdump -s 0"),
-            (self.too_long_frames, "frames are too long and left out; capture again with gso_max_size 65536"),
-            (self.other_link_frames, "frames are of a link without Ethernet or IP and left out; tcprewrite --dlt=enet"),
-        ];
-        let missing = (self.missing_segments, self.missing_bytes);
-        let holes = (missing.0 > 0)
-            .then(|| format!("{} holes that a host has and the capture not, {} bytes", missing.0, missing.1));
-        let left_out = lines.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        left_out.chain(holes).collect()
-    }
-}
-
-impl Report {
-    /// Prints it where the capture does not go.
-    fn print(&self, args: &ReplayArgs) -> Result<(), Failure> {
-        let text = if args.json { serde_json::to_string_pretty(self).map_err(Failure::new)? } else { self.table() };
-        if args.write == Path::new(STANDARD) {
-            print(&mut std::io::stderr(), &text);
-        } else {
-            say!("{text}");
+    fn commit(&mut self, to: Side, len: usize, meta: Meta) {
+        self.writer.set_interface(self.clock.interface(to));
+        if self.from == Some(to) {
+            // An answer is no frame of the capture.
+            self.writer.set_options(&[]);
         }
-        Ok(())
-    }
-
-    /// Whoever works on with what was written must hear that it is not all.
-    fn all_was_read(&self, args: &ReplayArgs) -> Result<(), Failure> {
-        match self.lacks.frames() {
-            0 => Ok(()),
-            left_out => {
-                Err(Failure::file(&args.read, format!("{left_out} frames were left out"), "the report says which"))
-            }
+        self.writer.commit(len, meta);
+        if let Some(copies) = &mut self.copies {
+            copies.push(Left { to, frame: self.writer.last().to_vec() });
         }
-    }
-
-    fn table(&self) -> String {
-        let mut text = String::new();
-        // Writing into a string does not fail.
-        let mut line = |what: std::fmt::Arguments<'_>| {
-            let _ = text.write_fmt(what);
-            text.push('\n');
-        };
-        line(format_args!("assumed: {}", self.assumed));
-        line(format_args!(
-            "read {} frames ({} from the trusted side, {} from the untrusted), wrote {}",
-            self.frames_read, self.from_trusted, self.from_untrusted, self.frames_written
-        ));
-        if self.begun_checksums > 0 {
-            let what =
-                "frames had a checksum or length that is only begun, as on the host that sends them; taken for right";
-            line(format_args!("{} {what}", self.begun_checksums));
-        }
-        self.lacks.lines().into_iter().for_each(|text| line(format_args!("{text}")));
-        if !self.rules_off.is_empty() {
-            let what = "off, because hosts in a capture answer what they saw";
-            line(format_args!("{what}: {}", self.rules_off.join(", ")));
-        }
-        let fates = &self.fates;
-        line(format_args!(
-            "forwarded {}, answered {}, consumed {}, held {}, dropped {}",
-            fates.forwarded, fates.answered, fates.consumed, fates.held, fates.dropped
-        ));
-        for (title, counts) in [("rules that acted:", &self.rules), ("dropped, by reason:", &self.drops)] {
-            if !counts.is_empty() {
-                line(format_args!("{title}"));
-            }
-            for (name, count) in counts {
-                line(format_args!("  {count:>10}  {name}"));
-            }
-        }
-        let megabytes_per_s = self.bytes_read as f64 / 1e6 / self.processor_s.max(1e-9);
-        line(format_args!("{:.3} s of one processor, {megabytes_per_s:.0} MB/s", self.processor_s));
-        text.trim_end().to_owned()
     }
 }
 

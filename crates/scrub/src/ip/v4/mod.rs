@@ -13,6 +13,8 @@ use crate::context::Context;
 use crate::limits::HOP_LIMIT_FIRST;
 use crate::rule::Rule;
 
+pub(crate) use options::recipient;
+
 /// An IPv4 header as fields. Options do not leave the scrubber unless their rule is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {

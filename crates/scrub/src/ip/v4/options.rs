@@ -1,5 +1,7 @@
 //! Options of IPv4 (RFC 791, section 3.1).
 
+use std::net::Ipv4Addr;
+
 use bump::DropReason;
 
 use super::Header;
@@ -49,6 +51,16 @@ pub(crate) fn copied(options: &[u8]) -> Vec<u8> {
     kept
 }
 
+/// The last host of a source route that has not been followed to its end: who is to read the packet, while the header
+/// names who forwards it next (RFC 791, section 3.1).
+pub(crate) fn recipient(options: &[u8]) -> Option<Ipv4Addr> {
+    let mut routes =
+        Walk(options).flatten().filter(|option| matches!(option[0], LOOSE_SOURCE_ROUTE | STRICT_SOURCE_ROUTE));
+    let [_, len, pointer, addresses @ ..] = routes.next()? else { return None };
+    let last = addresses.last_chunk::<4>().filter(|_| pointer <= len && addresses.len().is_multiple_of(4))?;
+    Some(Ipv4Addr::from(*last))
+}
+
 /// The options up to their end, without single bytes; `None` for one whose length is wrong, which is the last.
 struct Walk<'a>(&'a [u8]);
 
@@ -80,6 +92,21 @@ mod tests {
         let options = [1, 7, 3, 4, 130, 6, 1, 2, 3, 4, 148, 4, 0, 0, 0, 9];
         assert_eq!(copied(&options), [130, 6, 1, 2, 3, 4, 148, 4, 0, 0, 0, 0]);
         assert_eq!(copied(&[]), []);
+    }
+
+    #[test]
+    fn who_reads_a_source_routed_packet_is_the_last_of_its_route() {
+        let [one, two] = [[192, 0, 2, 8], [192, 0, 2, 9]];
+        // The pointer leads to the next address, counted from one; behind the last the route is done (RFC 791).
+        let route = |pointer: u8| [&[1, LOOSE_SOURCE_ROUTE, 11, pointer][..], &one, &two].concat();
+        assert_eq!(recipient(&route(4)), Some(two.into()));
+        assert_eq!(recipient(&route(8)), Some(two.into()));
+        assert_eq!(recipient(&route(12)), None);
+        for without in
+            [&[][..], &[7, 7, 4, 1, 2, 3, 4], &[STRICT_SOURCE_ROUTE, 3, 4], &[STRICT_SOURCE_ROUTE, 6, 4, 1, 2, 3]]
+        {
+            assert_eq!(recipient(without), None, "{without:?}");
+        }
     }
 
     #[test]

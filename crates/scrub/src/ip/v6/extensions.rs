@@ -1,5 +1,6 @@
 //! The chain of extension headers (RFC 8200, section 4): followed, judged, and linked again without what does not leave.
 
+use std::net::Ipv6Addr;
 use std::ops::Range;
 
 use bump::DropReason;
@@ -13,6 +14,8 @@ use crate::rule::Rule;
 
 pub(super) const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
+/// The type of routing by segments.
+const SEGMENTS: u8 = 4;
 pub(super) const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 
@@ -82,6 +85,24 @@ impl Header {
             (kind, rest) = (rest[0], &rest[len..]);
             Some(found)
         })
+    }
+
+    /// Who is to read a packet that is still to be routed, while the header names who forwards it next: the last of the
+    /// addresses (RFC 8200, section 8.1), in segment routing the first of them (RFC 8754, section 2).
+    pub(crate) fn recipient(&self) -> Option<Ipv6Addr> {
+        let (mut kind, mut rest) = (self.next_header, &self.extensions[..]);
+        while kind != ROUTING {
+            let len = len(kind, rest)?;
+            (kind, rest) = (rest[0], &rest[len..]);
+        }
+        let header = rest.get(..len(kind, rest)?)?;
+        let addresses = header.get(8..).filter(|_| header[3] > 0)?;
+        let address = match header[2] {
+            0 | 2 => addresses.last_chunk::<16>()?,
+            SEGMENTS => addresses.first_chunk::<16>()?,
+            _ => return None,
+        };
+        Some(Ipv6Addr::from(*address))
     }
 
     /// Takes in the extension header that begins `rest`.
