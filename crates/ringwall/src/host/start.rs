@@ -169,7 +169,7 @@ impl<'a> Start<'a> {
             (StackSide::Veth { outer_index, .. }, kept) => {
                 let (outer, wire, kept) = (*outer_index, self.taken.wire_index, kept.unwrap_or(Kept::Arp));
                 let port = |index: u32| self.open_packet_port(&self.of_kept(kept, index));
-                Ok(Opened::Pair(Box::new(Ports { stack: port(outer)?, wire: port(wire)? })))
+                Ok(Opened::Pair(Ports { stack: port(outer)?, wire: port(wire)? }))
             }
         }
     }
@@ -220,7 +220,7 @@ pub(crate) enum Opened {
     /// All frames pass through this program.
     Tap(Ports),
     /// The kernel joins card and stack by itself, and only ARP comes here.
-    Pair(Box<Ports<PacketPort>>),
+    Pair(Ports<PacketPort>),
     /// The same, of a card that stays in place with a TAP beside it.
     Beside(Ports),
 }

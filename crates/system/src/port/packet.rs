@@ -132,7 +132,7 @@ pub struct PacketReceiver {
     filled: usize,
     next: usize,
     cutter: Cutter,
-    big: Option<Big>,
+    big: Option<Box<Big>>,
     trains: Option<TrainOptions>,
     unloading: Option<Unloading>,
     keeps_tunnels: bool,
@@ -174,7 +174,7 @@ impl PacketReceiver {
         self.counters.super_frames += u64::from(meta.gso.is_some());
         let len = whole.len() - PACKET_LEN;
         if len > HEADER_LEN + IP_PACKET_MAX_BYTES {
-            self.big = Big::begin(&mut whole[PACKET_LEN..], &meta);
+            self.big = Big::begin(&mut whole[PACKET_LEN..], &meta).map(Box::new);
             self.counters.unreadable += u64::from(self.big.is_none() && len > SUPER_FRAME_MAX_BYTES);
             if self.big.is_some() || len > SUPER_FRAME_MAX_BYTES {
                 return None;
@@ -223,7 +223,7 @@ impl PacketReceiver {
 
     /// Whether a message is still to be handed over piece by piece.
     fn is_in_pieces(&self) -> bool {
-        self.cutter.is_busy() || self.big.as_ref().is_some_and(Big::is_busy)
+        self.cutter.is_busy() || self.big.as_ref().is_some_and(|big| big.is_busy())
     }
 
     /// The next frame of the train that is being unloaded, which is the message last taken.
@@ -261,7 +261,7 @@ impl Batch for PacketReceiver {
             if self.cutter.is_busy() {
                 return self.next_piece();
             }
-            if self.big.as_ref().is_some_and(Big::is_busy) {
+            if self.big.as_ref().is_some_and(|big| big.is_busy()) {
                 return self.next_of_big();
             }
             if self.unloading.as_ref().is_some_and(|train| !train.is_empty()) {

@@ -43,7 +43,7 @@ impl Plan for Shielding {
         }
         match ports {
             Opened::Tap(ports) | Opened::Beside(ports) => serve(shield, Crew::none(), load, ports, clock, supervisor),
-            Opened::Pair(ports) => serve(shield, Crew::none(), load, *ports, clock, supervisor),
+            Opened::Pair(ports) => serve(shield, Crew::none(), load, ports, clock, supervisor),
         }
     }
 }

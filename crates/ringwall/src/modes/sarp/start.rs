@@ -45,7 +45,7 @@ impl Plan for Signing {
         match ports {
             Opened::Tap(ports) => serve(host, crew, of_all, ports, clock, supervisor),
             Opened::Beside(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
-            Opened::Pair(ports) => serve(host, crew, of_kept, *ports, clock, supervisor),
+            Opened::Pair(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
         }
     }
 }
