@@ -1,9 +1,7 @@
 //! What a host says of its bump, in the words of the protocol.
 
-use std::collections::BTreeMap;
-
 use bump::{DropReason, Ledger, Now, Side};
-use cll::{PeerReport, PlainReport, Policy};
+use cll::{PeerReport, PlainReport, Policy, UseReport};
 use sarp::{KeyReport, LeaseReport};
 
 use super::outpost::Standing;
@@ -12,7 +10,8 @@ use crate::config;
 pub(crate) use crate::daemon::reports::{drops, ports};
 use crate::daemon::{Report, Snapshot};
 use crate::protocol::{
-    Answer, Compression, Distributor, Frames, Key, Layers, Lease, LinkLease, Migration, OwnKey, Peer, Sarp,
+    Answer, ClearUse, Compression, Distributor, Frames, InClear, Key, Layers, Lease, LinkLease, Migration, OwnKey,
+    Peer, Sarp,
 };
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
@@ -157,7 +156,7 @@ fn peer(report: &PeerReport) -> Peer {
         sends: report.sends.clone(),
         receives: report.receives.clone(),
         certificate_not_after_unix: report.certificate_not_after_unix,
-        would_drop: BTreeMap::new(),
+        in_clear: InClear::default(),
     }
 }
 
@@ -180,7 +179,20 @@ fn plain(report: &PlainReport) -> Peer {
         sends: in_clear.to_owned(),
         receives: in_clear.to_owned(),
         certificate_not_after_unix: 0,
-        would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+        in_clear: InClear {
+            would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+            would_break: report.uses.values().map(clear_use).collect(),
+        },
+    }
+}
+
+fn clear_use(report: &UseReport) -> ClearUse {
+    ClearUse {
+        protocol: report.protocol.to_string(),
+        frames: report.frames,
+        last_heard_s: report.heard_ago.as_secs(),
+        source: report.source,
+        destination: report.destination,
     }
 }
 
