@@ -31,6 +31,9 @@ _ringwall() {
             ringwall,explain)
                 cmd="ringwall__subcmd__explain"
                 ;;
+            ringwall,forecast)
+                cmd="ringwall__subcmd__forecast"
+                ;;
             ringwall,gate)
                 cmd="ringwall__subcmd__gate"
                 ;;
@@ -54,6 +57,9 @@ _ringwall() {
                 ;;
             ringwall,peers)
                 cmd="ringwall__subcmd__peers"
+                ;;
+            ringwall,report)
+                cmd="ringwall__subcmd__report"
                 ;;
             ringwall,shield)
                 cmd="ringwall__subcmd__shield"
@@ -151,6 +157,9 @@ _ringwall() {
             ringwall__subcmd__help,explain)
                 cmd="ringwall__subcmd__help__subcmd__explain"
                 ;;
+            ringwall__subcmd__help,forecast)
+                cmd="ringwall__subcmd__help__subcmd__forecast"
+                ;;
             ringwall__subcmd__help,gate)
                 cmd="ringwall__subcmd__help__subcmd__gate"
                 ;;
@@ -174,6 +183,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,peers)
                 cmd="ringwall__subcmd__help__subcmd__peers"
+                ;;
+            ringwall__subcmd__help,report)
+                cmd="ringwall__subcmd__help__subcmd__report"
                 ;;
             ringwall__subcmd__help,shield)
                 cmd="ringwall__subcmd__help__subcmd__shield"
@@ -268,6 +280,12 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__help__subcmd__site,forecast)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__forecast"
+                ;;
+            ringwall__subcmd__help__subcmd__site,hosts)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__hosts"
+                ;;
             ringwall__subcmd__help__subcmd__site,import)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__import"
                 ;;
@@ -306,6 +324,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,revoke)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__revoke"
+                ;;
+            ringwall__subcmd__help__subcmd__site,serve)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__serve"
                 ;;
             ringwall__subcmd__help__subcmd__site,survey)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
@@ -514,8 +535,14 @@ _ringwall() {
             ringwall__subcmd__site,backup)
                 cmd="ringwall__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__site,forecast)
+                cmd="ringwall__subcmd__site__subcmd__forecast"
+                ;;
             ringwall__subcmd__site,help)
                 cmd="ringwall__subcmd__site__subcmd__help"
+                ;;
+            ringwall__subcmd__site,hosts)
+                cmd="ringwall__subcmd__site__subcmd__hosts"
                 ;;
             ringwall__subcmd__site,import)
                 cmd="ringwall__subcmd__site__subcmd__import"
@@ -556,6 +583,9 @@ _ringwall() {
             ringwall__subcmd__site,revoke)
                 cmd="ringwall__subcmd__site__subcmd__revoke"
                 ;;
+            ringwall__subcmd__site,serve)
+                cmd="ringwall__subcmd__site__subcmd__serve"
+                ;;
             ringwall__subcmd__site,survey)
                 cmd="ringwall__subcmd__site__subcmd__survey"
                 ;;
@@ -568,8 +598,14 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,backup)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__backup"
                 ;;
+            ringwall__subcmd__site__subcmd__help,forecast)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__forecast"
+                ;;
             ringwall__subcmd__site__subcmd__help,help)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__help,hosts)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__hosts"
                 ;;
             ringwall__subcmd__site__subcmd__help,import)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__import"
@@ -609,6 +645,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,revoke)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__revoke"
+                ;;
+            ringwall__subcmd__site__subcmd__help,serve)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__serve"
                 ;;
             ringwall__subcmd__site__subcmd__help,survey)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
@@ -788,7 +827,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1037,6 +1076,32 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__forecast)
+            opts="-h --config --interface --since --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1346,7 +1411,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1458,6 +1523,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__forecast)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1821,6 +1900,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__shield)
             opts="run keys"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1920,7 +2013,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1948,6 +2041,34 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__forecast)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__hosts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2312,6 +2433,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3123,6 +3258,24 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__report)
+            opts="-h --config --show --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__shield)
             opts="-h --log-json --help run keys help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -3426,7 +3579,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3479,8 +3632,34 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__forecast)
+            opts="-h --dir --group --since --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3521,7 +3700,35 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__forecast)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__hosts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3899,6 +4106,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__survey)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3920,6 +4141,24 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__hosts)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -4943,6 +5182,32 @@ _ringwall() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__serve)
+            opts="-h --dir --identity --listen --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

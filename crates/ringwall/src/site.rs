@@ -5,6 +5,8 @@ mod keeping;
 mod many;
 mod policy;
 mod renewing;
+mod reported;
+pub(crate) mod serve;
 mod sharing;
 mod stock;
 mod survey;
@@ -32,6 +34,8 @@ use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyAr
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::policy::PolicyCommand;
 use self::renewing::RenewArguments;
+use self::reported::{HostsArguments, SiteForecastArguments};
+use self::serve::ServeArguments;
 use self::sharing::RekeySharedArguments;
 use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
@@ -202,6 +206,27 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09
     #[command(subcommand, verbatim_doc_comment)]
     Policy(PolicyCommand),
+    /// Run the service that hosts report to and fetch the policy and the revocation list from (needs
+    /// root)
+    ///
+    /// Hosts prove themselves by their certificates (TLS). It listens as a user without privileges,
+    /// and has no key of the authority. It ends when the identity is renewed; its unit starts it
+    /// again:
+    ///   systemctl enable --now ringwall-site.service
+    ///
+    /// Example: ringwall site serve --listen 192.0.2.5:9478
+    #[command(verbatim_doc_comment)]
+    Serve(ServeArguments),
+    /// List all enrolled hosts with what they have reported: mode, policy, attacks, certificate
+    Hosts(HostsArguments),
+    /// Say who would be cut off, and which uses of the network, if hosts enforced now
+    ///
+    /// Group by group, by what hosts in mode observe or prefer have reported. A group of which a
+    /// host is silent is not known wholly, and that is said.
+    ///
+    /// Example: ringwall site forecast --group 'desk-*'
+    #[command(verbatim_doc_comment)]
+    Forecast(SiteForecastArguments),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
@@ -446,6 +471,9 @@ impl SiteCommand {
             SiteCommand::Backup(arguments) => keeping::backup(&arguments, surroundings),
             SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
             SiteCommand::Policy(command) => command.run_in(surroundings),
+            SiteCommand::Serve(arguments) => serve::serve(&arguments),
+            SiteCommand::Hosts(arguments) => reported::hosts(&arguments, surroundings),
+            SiteCommand::Forecast(arguments) => reported::forecast(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
         }

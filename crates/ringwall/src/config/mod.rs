@@ -20,6 +20,7 @@ mod records;
 mod sarp;
 mod secrets;
 mod shield;
+mod site;
 mod weakened;
 
 use std::net::Ipv4Addr;
@@ -53,6 +54,7 @@ pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
 pub(crate) use self::sarp::{Akd, Keeper, Sarp};
 use self::secrets::PostQuantumName;
 pub(crate) use self::shield::{Shield, ShieldPeer, Strangers};
+pub(crate) use self::site::Site;
 use crate::failure::Failure;
 
 /// Where configurations are.
@@ -82,6 +84,8 @@ pub(crate) struct Config {
     pub(crate) shield: Option<Shield>,
     #[serde(default)]
     pub(crate) records: Records,
+    #[serde(default)]
+    pub(crate) site: Site,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
     /// Whether this kernel cuts joined datagrams, once it was asked.
@@ -487,6 +491,7 @@ impl Config {
         self.check_dhcp(file)?;
         self.check_shield(file)?;
         self.records.check(file)?;
+        self.site.check(file)?;
         self.sarp.check(file)?;
         self.send_suite(file)?;
         self.requirement(file)?;
