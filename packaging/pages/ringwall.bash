@@ -280,6 +280,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__help__subcmd__site,enforce)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__enforce"
+                ;;
             ringwall__subcmd__help__subcmd__site,forecast)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__forecast"
                 ;;
@@ -535,6 +538,9 @@ _ringwall() {
             ringwall__subcmd__site,backup)
                 cmd="ringwall__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__site,enforce)
+                cmd="ringwall__subcmd__site__subcmd__enforce"
+                ;;
             ringwall__subcmd__site,forecast)
                 cmd="ringwall__subcmd__site__subcmd__forecast"
                 ;;
@@ -597,6 +603,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,backup)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__backup"
+                ;;
+            ringwall__subcmd__site__subcmd__help,enforce)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__enforce"
                 ;;
             ringwall__subcmd__site__subcmd__help,forecast)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__forecast"
@@ -2013,7 +2022,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2041,6 +2050,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__enforce)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3579,7 +3602,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3632,6 +3655,32 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__enforce)
+            opts="-h --for --anyway --since --dir --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__forecast)
             opts="-h --dir --group --since --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -3659,7 +3708,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3687,6 +3736,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__enforce)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

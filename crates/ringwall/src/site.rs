@@ -1,5 +1,6 @@
 //! The commands of the authority (`ringwall site`) and of a host that enrols by file (`ringwall host enroll`).
 
+mod enforcing;
 mod joining;
 mod keeping;
 mod many;
@@ -30,6 +31,7 @@ use identity::profile::{HAS_PAPER, KeyLength, PaperKey, RsaHash, RsaKey};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use self::enforcing::EnforceArguments;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::policy::PolicyCommand;
@@ -227,6 +229,15 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site forecast --group 'desk-*'
     #[command(verbatim_doc_comment)]
     Forecast(SiteForecastArguments),
+    /// Have a group enforce on trial, and for good if every host of it goes on reporting
+    ///
+    /// It is not begun while the forecast speaks against it. Unless all of its hosts report in the
+    /// second half of the trial that they enforce, it goes back by itself, also if this command or
+    /// this machine ends meanwhile.
+    ///
+    /// Example: ringwall site enforce 'desk-*' --for 1h
+    #[command(verbatim_doc_comment)]
+    Enforce(EnforceArguments),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
@@ -473,6 +484,7 @@ impl SiteCommand {
             SiteCommand::Policy(command) => command.run_in(surroundings),
             SiteCommand::Serve(arguments) => serve::serve(&arguments),
             SiteCommand::Hosts(arguments) => reported::hosts(&arguments, surroundings),
+            SiteCommand::Enforce(arguments) => enforcing::enforce(&arguments, surroundings),
             SiteCommand::Forecast(arguments) => reported::forecast(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
@@ -502,6 +514,12 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
+    /// Prints a line at once, while more is to be done.
+    fn say(&mut self, line: &str) -> Result<(), Failure> {
+        let printed = writeln!(self.output, "{line}").and_then(|()| self.output.flush());
+        printed.map_err(|error| Failure::new(format!("standard output: {error}; the work so far is done")))
+    }
+
     fn print(&mut self, as_json: bool, value: &Value, text: &str) -> Result<(), Failure> {
         let printed = if as_json { writeln!(self.output, "{value}") } else { writeln!(self.output, "{text}") };
         printed.map_err(|error| Failure::new(format!("standard output: {error}; the work itself is done")))

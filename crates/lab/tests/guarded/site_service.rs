@@ -96,6 +96,7 @@ fn print(stage: &Stage, all: &[Guarded]) -> Outcome {
 fn the_forecast_names_the_printer_until_the_site_lists_it_and_then_enforcing_breaks_nothing() {
     perform(&["a", "b", "c", PRINTER], |stage| {
         let printer = stage.host(PRINTER);
+        stage.site.order("policy mode * observe")?;
         let all = guard_all(stage)?;
         let service = serve(stage)?;
         let users = users(service.id());
@@ -122,7 +123,9 @@ fn the_forecast_names_the_printer_until_the_site_lists_it_and_then_enforcing_bre
             assert!(protocols.contains(protocol), "{protocols}");
         }
         let text = stage.site.order("forecast")?;
-        assert!(text.contains("if 3 hosts of no group enforced now, 1 host and "), "{text}");
+        assert!(text.contains("if 3 hosts of * enforced now, 1 host and "), "{text}");
+        let refused = stage.site.order("enforce *").expect_err("not while something would break").to_string();
+        assert!(refused.contains("1 host and ") && refused.contains(" would break; "), "{refused}");
         stage.site.order(&format!("policy legacy add --ip {} --mac {} --broadcast", printer.ip, printer.mac))?;
         nothing_breaks(stage, &all)?;
         service.stop(Signal::TERM);

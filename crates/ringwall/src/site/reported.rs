@@ -53,19 +53,19 @@ pub(crate) struct SiteForecastArguments {
 }
 
 /// The site's record beside what was reported.
-struct Told {
+pub(super) struct Told {
     /// The newest certificate of each host that has a good one, by name.
-    enrolled: BTreeMap<String, Entry>,
+    pub(super) enrolled: BTreeMap<String, Entry>,
     /// By name of the host, whether or not it is enrolled still.
-    rows: BTreeMap<String, Row>,
-    refused: Vec<Refused>,
-    policy_version: Option<u64>,
+    pub(super) rows: BTreeMap<String, Row>,
+    pub(super) refused: Vec<Refused>,
+    pub(super) policy_version: Option<u64>,
     /// The group of the policy that means each host.
-    groups: BTreeMap<String, String>,
+    pub(super) groups: BTreeMap<String, String>,
 }
 
 impl Told {
-    fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
+    pub(super) fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
         let directory = Directory::open(dir)?;
         let mut enrolled = BTreeMap::<String, Entry>::new();
         for entry in directory.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
@@ -159,16 +159,16 @@ fn host_line(told: &Told, entry: &Entry, now_ms: u64) -> String {
 }
 
 /// What is said of one group.
-struct OfGroup<'a> {
-    group: &'a str,
-    hosts: Vec<&'a str>,
+pub(super) struct OfGroup<'a> {
+    pub(super) group: &'a str,
+    pub(super) hosts: Vec<&'a str>,
     enforcing: Vec<&'a str>,
-    silent: Vec<&'a str>,
-    forecast: Forecast,
+    pub(super) silent: Vec<&'a str>,
+    pub(super) forecast: Forecast,
 }
 
 impl<'a> OfGroup<'a> {
-    fn of(told: &'a Told, group: &'a str, since_ms: u64, now_ms: u64) -> OfGroup<'a> {
+    pub(super) fn of(told: &'a Told, group: &'a str, since_ms: u64, now_ms: u64) -> OfGroup<'a> {
         let members = told.groups.iter().filter(|(_, of)| *of == group).map(|(name, _)| name.as_str());
         let hosts: Vec<&str> = members.collect();
         let silent = hosts.iter().copied().filter(|name| told.fresh(name, now_ms).is_none()).collect();
