@@ -316,10 +316,9 @@ fn take_in(door: &Arc<Door>, stream: TcpStream, address: IpAddr) {
     }
     let shared = Arc::clone(door);
     let started = std::thread::Builder::new().spawn(move || {
-        if let Err(refusal) = shared.converse(stream) {
-            shared.counts.add(refusal);
-        }
+        let outcome = shared.converse(stream);
         shared.leave(address);
+        outcome.err().into_iter().for_each(|refusal| shared.counts.add(refusal));
     });
     if started.is_err() {
         door.leave(address);
