@@ -31,6 +31,9 @@ _ringwall() {
             ringwall,explain)
                 cmd="ringwall__subcmd__explain"
                 ;;
+            ringwall,forecast)
+                cmd="ringwall__subcmd__forecast"
+                ;;
             ringwall,gate)
                 cmd="ringwall__subcmd__gate"
                 ;;
@@ -54,6 +57,9 @@ _ringwall() {
                 ;;
             ringwall,peers)
                 cmd="ringwall__subcmd__peers"
+                ;;
+            ringwall,report)
+                cmd="ringwall__subcmd__report"
                 ;;
             ringwall,shield)
                 cmd="ringwall__subcmd__shield"
@@ -151,6 +157,9 @@ _ringwall() {
             ringwall__subcmd__help,explain)
                 cmd="ringwall__subcmd__help__subcmd__explain"
                 ;;
+            ringwall__subcmd__help,forecast)
+                cmd="ringwall__subcmd__help__subcmd__forecast"
+                ;;
             ringwall__subcmd__help,gate)
                 cmd="ringwall__subcmd__help__subcmd__gate"
                 ;;
@@ -174,6 +183,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,peers)
                 cmd="ringwall__subcmd__help__subcmd__peers"
+                ;;
+            ringwall__subcmd__help,report)
+                cmd="ringwall__subcmd__help__subcmd__report"
                 ;;
             ringwall__subcmd__help,shield)
                 cmd="ringwall__subcmd__help__subcmd__shield"
@@ -268,6 +280,15 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__help__subcmd__site,enforce)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__enforce"
+                ;;
+            ringwall__subcmd__help__subcmd__site,forecast)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__forecast"
+                ;;
+            ringwall__subcmd__help__subcmd__site,hosts)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__hosts"
+                ;;
             ringwall__subcmd__help__subcmd__site,import)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__import"
                 ;;
@@ -306,6 +327,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,revoke)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__revoke"
+                ;;
+            ringwall__subcmd__help__subcmd__site,serve)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__serve"
                 ;;
             ringwall__subcmd__help__subcmd__site,survey)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
@@ -514,8 +538,17 @@ _ringwall() {
             ringwall__subcmd__site,backup)
                 cmd="ringwall__subcmd__site__subcmd__backup"
                 ;;
+            ringwall__subcmd__site,enforce)
+                cmd="ringwall__subcmd__site__subcmd__enforce"
+                ;;
+            ringwall__subcmd__site,forecast)
+                cmd="ringwall__subcmd__site__subcmd__forecast"
+                ;;
             ringwall__subcmd__site,help)
                 cmd="ringwall__subcmd__site__subcmd__help"
+                ;;
+            ringwall__subcmd__site,hosts)
+                cmd="ringwall__subcmd__site__subcmd__hosts"
                 ;;
             ringwall__subcmd__site,import)
                 cmd="ringwall__subcmd__site__subcmd__import"
@@ -556,6 +589,9 @@ _ringwall() {
             ringwall__subcmd__site,revoke)
                 cmd="ringwall__subcmd__site__subcmd__revoke"
                 ;;
+            ringwall__subcmd__site,serve)
+                cmd="ringwall__subcmd__site__subcmd__serve"
+                ;;
             ringwall__subcmd__site,survey)
                 cmd="ringwall__subcmd__site__subcmd__survey"
                 ;;
@@ -568,8 +604,17 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,backup)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__backup"
                 ;;
+            ringwall__subcmd__site__subcmd__help,enforce)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__enforce"
+                ;;
+            ringwall__subcmd__site__subcmd__help,forecast)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__forecast"
+                ;;
             ringwall__subcmd__site__subcmd__help,help)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__help,hosts)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__hosts"
                 ;;
             ringwall__subcmd__site__subcmd__help,import)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__import"
@@ -609,6 +654,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,revoke)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__revoke"
+                ;;
+            ringwall__subcmd__site__subcmd__help,serve)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__serve"
                 ;;
             ringwall__subcmd__site__subcmd__help,survey)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
@@ -788,7 +836,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1037,6 +1085,32 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__forecast)
+            opts="-h --config --interface --since --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1354,7 +1428,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor peers events history explain metrics config help"
+            opts="join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1466,6 +1540,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__forecast)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1829,6 +1917,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__shield)
             opts="run keys"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1928,7 +2030,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1956,6 +2058,48 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__enforce)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__forecast)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__hosts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2320,6 +2464,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3131,6 +3289,24 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__report)
+            opts="-h --config --show --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__shield)
             opts="-h --log-json --help run keys help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -3434,7 +3610,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3487,8 +3663,60 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__enforce)
+            opts="-h --for --anyway --since --dir --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__forecast)
+            opts="-h --dir --group --since --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3529,7 +3757,49 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__enforce)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__forecast)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__hosts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3907,6 +4177,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__survey)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3928,6 +4212,24 @@ _ringwall() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__hosts)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -4951,6 +5253,32 @@ _ringwall() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__serve)
+            opts="-h --dir --identity --listen --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -273,6 +273,8 @@ const _: () = assert!(4 * FALL_BACK_LOOK.as_millis() <= FALL_BACK_AFTER.as_milli
 pub const PROVED_MAX: usize = PEERS_MAX;
 /// Hosts in clear that are named in `peers`, for each lane and for control.
 pub const OBSERVED_MAX: usize = 1024;
+/// Uses of the network that are told apart for each of them: a printer has six or so.
+pub const OBSERVED_PROTOCOLS_MAX: usize = 16;
 /// One of them that was silent for this long makes room for another.
 pub const OBSERVED_SILENT_MAX: Duration = Duration::from_secs(10 * 60);
 /// How often an operator hears of each.

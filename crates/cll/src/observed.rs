@@ -4,12 +4,14 @@
 //! been silent, and nothing is decided by it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bump::{DropReason, Instant};
 use wire::MacAddress;
 
-use crate::limits::{OBSERVED_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY, PROVED_MAX};
+use crate::glimpse::{Glimpse, Protocol};
+use crate::limits::{OBSERVED_MAX, OBSERVED_PROTOCOLS_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY, PROVED_MAX};
 
 /// One host that speaks in clear.
 #[derive(Clone, Debug)]
@@ -18,6 +20,30 @@ struct Observed {
     last: Instant,
     tell_at: Instant,
     counts: BTreeMap<DropReason, u64>,
+    uses: BTreeMap<Protocol, Use>,
+}
+
+/// One use that it makes of the network.
+#[derive(Clone, Debug)]
+struct Use {
+    frames: u64,
+    last: Instant,
+    sample: Glimpse,
+}
+
+/// One use that a host in clear makes of the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UseReport {
+    /// Which.
+    pub protocol: Protocol,
+    /// Frames that mode `enforce` would have refused.
+    pub frames: u64,
+    /// How long ago the last of them came.
+    pub heard_ago: Duration,
+    /// The addresses in the last of them, which are claims.
+    pub source: Option<IpAddr>,
+    /// Where it went.
+    pub destination: Option<IpAddr>,
 }
 
 /// A host that speaks in clear, as an operator sees it.
@@ -31,6 +57,20 @@ pub struct PlainReport {
     pub heard_ago: Duration,
     /// What mode `enforce` would have refused, in frames by reason.
     pub would_drop: BTreeMap<DropReason, u64>,
+    /// The same by what they were for; at most [`OBSERVED_PROTOCOLS_MAX`] for each lane and control, and one that stands for
+    /// all others.
+    pub uses: BTreeMap<Protocol, UseReport>,
+}
+
+impl Observed {
+    /// A host that scans ports, or says so of another, makes no more of them than fit.
+    fn note_use(&mut self, now: Instant, sample: Glimpse) {
+        let is_known = self.uses.contains_key(&sample.protocol) || self.uses.len() < OBSERVED_PROTOCOLS_MAX;
+        let protocol = if is_known { sample.protocol } else { Protocol::Other };
+        let one = self.uses.entry(protocol).or_insert(Use { frames: 0, last: now, sample });
+        one.frames += 1;
+        (one.last, one.sample) = (now, sample);
+    }
 }
 
 /// The hosts that speak in clear.
@@ -41,14 +81,16 @@ pub(crate) struct PlainHosts {
 
 impl PlainHosts {
     /// Notes a frame that a stricter mode would have dropped for `reason`: whether an operator should hear of that host now.
-    pub(crate) fn note(&mut self, now: Instant, mac: MacAddress, reason: DropReason) -> bool {
+    pub(crate) fn note(&mut self, now: Instant, mac: MacAddress, reason: DropReason, glimpse: Glimpse) -> bool {
         if !self.by_mac.contains_key(&mac) && !self.has_room(now) {
             return false;
         }
-        let fresh = Observed { since: now, last: now, tell_at: now, counts: BTreeMap::new() };
+        let (counts, uses) = (BTreeMap::new(), BTreeMap::new());
+        let fresh = Observed { since: now, last: now, tell_at: now, counts, uses };
         let host = self.by_mac.entry(mac).or_insert(fresh);
         host.last = now;
         *host.counts.entry(reason).or_default() += 1;
+        host.note_use(now, glimpse);
         let tell = host.tell_at <= now;
         if tell {
             host.tell_at = now + OBSERVED_TOLD_EVERY;
@@ -82,14 +124,31 @@ impl PlainHosts {
                 since: Duration::ZERO,
                 heard_ago: now.since(host.last),
                 would_drop: BTreeMap::new(),
+                uses: BTreeMap::new(),
             });
             report.since = report.since.max(now.since(host.since));
             report.heard_ago = report.heard_ago.min(now.since(host.last));
             for (reason, count) in &host.counts {
                 *report.would_drop.entry(*reason).or_default() += count;
             }
+            for (protocol, one) in &host.uses {
+                report_use(now, *protocol, one, &mut report.uses);
+            }
         }
     }
+}
+
+/// The newest of several is the sample.
+fn report_use(now: Instant, protocol: Protocol, one: &Use, uses: &mut BTreeMap<Protocol, UseReport>) {
+    let heard_ago = now.since(one.last);
+    let (source, destination) = (one.sample.source, one.sample.destination);
+    let fresh = UseReport { protocol, frames: 0, heard_ago, source, destination };
+    let report = uses.entry(protocol).or_insert_with(|| fresh.clone());
+    let frames = report.frames + one.frames;
+    if heard_ago < report.heard_ago {
+        *report = fresh;
+    }
+    report.frames = frames;
 }
 
 /// When each host proved itself last; at most [`PROVED_MAX`].
@@ -129,30 +188,60 @@ mod tests {
     #[test]
     fn an_operator_hears_of_each_host_once_in_a_while() {
         let (mut hosts, start) = (PlainHosts::default(), Instant::from_millis(1000));
-        assert!(hosts.note(start, mac(1), DropReason::PlainArp));
-        assert!(!hosts.note(start + Duration::from_secs(60), mac(1), DropReason::Unsealed));
-        assert!(hosts.note(start, mac(2), DropReason::Unsealed));
-        assert!(hosts.note(start + OBSERVED_TOLD_EVERY, mac(1), DropReason::Unsealed));
+        assert!(hosts.note(start, mac(1), DropReason::PlainArp, Glimpse::SEALED));
+        assert!(!hosts.note(start + Duration::from_secs(60), mac(1), DropReason::Unsealed, Glimpse::SEALED));
+        assert!(hosts.note(start, mac(2), DropReason::Unsealed, Glimpse::SEALED));
+        assert!(hosts.note(start + OBSERVED_TOLD_EVERY, mac(1), DropReason::Unsealed, Glimpse::SEALED));
         let mut reports = BTreeMap::new();
         hosts.report(start + OBSERVED_TOLD_EVERY, &mut reports);
         let first = &reports[&mac(1)];
         assert_eq!((first.since, first.heard_ago), (OBSERVED_TOLD_EVERY, Duration::ZERO));
         assert_eq!(first.would_drop, BTreeMap::from([(DropReason::PlainArp, 1), (DropReason::Unsealed, 2)]));
         hosts.remove(mac(1));
-        assert!(hosts.note(start, mac(1), DropReason::PlainArp), "it is news again");
+        assert!(hosts.note(start, mac(1), DropReason::PlainArp, Glimpse::SEALED), "it is news again");
     }
 
     #[test]
     fn a_flood_of_forged_addresses_pushes_nobody_out_until_he_is_silent() {
         let (mut hosts, start) = (PlainHosts::default(), Instant::from_millis(1000));
-        hosts.note(start, mac(0), DropReason::Unsealed);
+        hosts.note(start, mac(0), DropReason::Unsealed, Glimpse::SEALED);
         for number in 1..3 * OBSERVED_MAX as u32 {
-            hosts.note(start, mac(number), DropReason::Unsealed);
+            hosts.note(start, mac(number), DropReason::Unsealed, Glimpse::SEALED);
         }
         assert_eq!(hosts.by_mac.len(), OBSERVED_MAX);
         assert!(hosts.by_mac.contains_key(&mac(0)));
         let later = start + OBSERVED_SILENT_MAX;
-        assert!(hosts.note(later, mac(99_999), DropReason::Unsealed));
+        assert!(hosts.note(later, mac(99_999), DropReason::Unsealed, Glimpse::SEALED));
         assert_eq!(hosts.by_mac.len(), 1);
+    }
+
+    #[test]
+    fn uses_are_told_apart_and_a_scan_makes_no_more_of_them_than_fit() {
+        let (mut hosts, start) = (PlainHosts::default(), Instant::from_millis(1000));
+        let ip = |last| IpAddr::from([192, 0, 2, last]);
+        let to = |port: u16, last: u8| Glimpse {
+            protocol: Protocol::Tcp(port),
+            source: Some(ip(9)),
+            destination: Some(ip(last)),
+        };
+        hosts.note(start, mac(1), DropReason::Unsealed, to(9100, 10));
+        let later = start + Duration::from_secs(5);
+        hosts.note(later, mac(1), DropReason::Unsealed, to(9100, 11));
+        let mut reports = BTreeMap::new();
+        hosts.report(later, &mut reports);
+        // What another lane heard counts as well, and the newest is the sample.
+        let mut lane = PlainHosts::default();
+        lane.note(start, mac(1), DropReason::Unsealed, to(9100, 12));
+        lane.report(later, &mut reports);
+        let told = &reports[&mac(1)].uses[&Protocol::Tcp(9100)];
+        assert_eq!((told.frames, told.heard_ago, told.destination), (3, Duration::ZERO, Some(ip(11))));
+        for port in 0..1000 {
+            hosts.note(later, mac(1), DropReason::Unsealed, to(port, 10));
+        }
+        let mut reports = BTreeMap::new();
+        hosts.report(later, &mut reports);
+        let uses = &reports[&mac(1)].uses;
+        assert_eq!(uses.len(), OBSERVED_PROTOCOLS_MAX + 1);
+        assert_eq!(uses.values().map(|one| one.frames).sum::<u64>(), 1002, "none is lost");
     }
 }

@@ -643,7 +643,7 @@ fn print_peer(peer: &Peer) {
         peer.receives,
         peer.agreement
     );
-    for (reason, count) in &peer.would_drop {
+    for (reason, count) in &peer.in_clear.would_drop {
         say!("{:<16} would be dropped in mode enforce: {count} {reason}", "");
     }
 }

@@ -21,6 +21,7 @@ mod pages;
 mod protocol;
 mod randomness;
 mod recorder;
+mod report;
 mod site;
 mod verdict;
 
@@ -42,6 +43,7 @@ use modes::ConfigFile;
 use modes::gateway::GateCommand;
 use modes::ipsec::command::ShieldCommand;
 use output::say;
+use report::{ForecastArguments, ReportArguments};
 use site::SiteCommand;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted, or at least ARP signed.
@@ -117,6 +119,19 @@ enum Command {
     History(HistoryArgs),
     /// Why frames were dropped, and what to do about it.
     Explain(ExplainArgs),
+    /// Who would be cut off, and which uses of the network, if this host enforced now
+    ///
+    /// From what it lets pass in mode observe or prefer. Without a file and an interface: of all
+    /// daemons of this machine. For the whole site: 'ringwall site forecast'.
+    #[command(verbatim_doc_comment)]
+    Forecast(ForecastArguments),
+    /// Tells the site's service how this host is, and fetches what the site has signed since (needs
+    /// root)
+    ///
+    /// The service is that of site.service. A timer does this each minute:
+    ///   systemctl enable --now ringwall-report@eth0.timer
+    #[command(verbatim_doc_comment)]
+    Report(ReportArguments),
     /// What Prometheus scrapes, in its text format
     ///
     /// Without a file and an interface: of all daemons of this machine.
@@ -134,6 +149,9 @@ enum Command {
     /// The part of a daemon that answers scrapers; a daemon starts it by itself.
     #[command(hide = true, name = metrics::exporter::COMMAND)]
     Exporter,
+    /// The part of the site's service that listens; the service starts it by itself.
+    #[command(hide = true, name = site::serve::COMMAND)]
+    SiteDoor,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -196,12 +214,15 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Events(args) => client::events(&args),
         Command::History(args) => history::history(&args),
         Command::Explain(args) => client::explain(&args),
+        Command::Forecast(arguments) => report::forecast(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Metrics(args) => metrics::metrics(&args),
         Command::Config(ConfigCommand::Check(args)) => check_config(&args),
         Command::Config(ConfigCommand::Show(args)) => show_config(&args),
         Command::Monitor => monitor::run(),
         Command::Recorder => recorder::run(),
         Command::Exporter => metrics::exporter::run(),
+        Command::SiteDoor => site::serve::run(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }

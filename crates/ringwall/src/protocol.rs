@@ -665,9 +665,33 @@ pub(crate) struct Peer {
     pub(crate) sends: String,
     pub(crate) receives: String,
     pub(crate) certificate_not_after_unix: u64,
-    /// Of a host that speaks in clear: what mode enforce would have dropped, in frames by reason.
+    /// Of a host that speaks in clear.
+    #[serde(flatten)]
+    pub(crate) in_clear: InClear,
+}
+
+/// What mode enforce would have dropped of a host that speaks in clear.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct InClear {
+    /// In frames, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) would_drop: BTreeMap<String, u64>,
+    /// By what the frames were for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) would_break: Vec<ClearUse>,
+}
+
+/// One use that a host in clear makes of the network.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ClearUse {
+    pub(crate) protocol: String,
+    pub(crate) frames: u64,
+    pub(crate) last_heard_s: u64,
+    /// The addresses in the last frame, which are claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<IpAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) destination: Option<IpAddr>,
 }
 
 /// Something that happened.

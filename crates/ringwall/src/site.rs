@@ -1,10 +1,13 @@
 //! The commands of the authority (`ringwall site`) and of a host that enrols by file (`ringwall host enroll`).
 
+mod enforcing;
 mod joining;
 mod keeping;
 mod many;
 mod policy;
 mod renewing;
+mod reported;
+pub(crate) mod serve;
 mod sharing;
 mod stock;
 mod survey;
@@ -28,10 +31,13 @@ use identity::profile::{HAS_PAPER, KeyLength, PaperKey, RsaHash, RsaKey};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use self::enforcing::EnforceArguments;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::policy::PolicyCommand;
 use self::renewing::RenewArguments;
+use self::reported::{HostsArguments, SiteForecastArguments};
+use self::serve::ServeArguments;
 use self::sharing::RekeySharedArguments;
 use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
@@ -202,6 +208,36 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09
     #[command(subcommand, verbatim_doc_comment)]
     Policy(PolicyCommand),
+    /// Run the service that hosts report to and fetch the policy and the revocation list from (needs
+    /// root)
+    ///
+    /// Hosts prove themselves by their certificates (TLS). It listens as a user without privileges,
+    /// and has no key of the authority. It ends when the identity is renewed; its unit starts it
+    /// again:
+    ///   systemctl enable --now ringwall-site.service
+    ///
+    /// Example: ringwall site serve --listen 192.0.2.5:9478
+    #[command(verbatim_doc_comment)]
+    Serve(ServeArguments),
+    /// List all enrolled hosts with what they have reported: mode, policy, attacks, certificate
+    Hosts(HostsArguments),
+    /// Say who would be cut off, and which uses of the network, if hosts enforced now
+    ///
+    /// Group by group, by what hosts in mode observe or prefer have reported. A group of which a
+    /// host is silent is not known wholly, and that is said.
+    ///
+    /// Example: ringwall site forecast --group 'desk-*'
+    #[command(verbatim_doc_comment)]
+    Forecast(SiteForecastArguments),
+    /// Have a group enforce on trial, and for good if every host of it goes on reporting
+    ///
+    /// It is not begun while the forecast speaks against it. Unless all of its hosts report in the
+    /// second half of the trial that they enforce, it goes back by itself, also if this command or
+    /// this machine ends meanwhile.
+    ///
+    /// Example: ringwall site enforce 'desk-*' --for 1h
+    #[command(verbatim_doc_comment)]
+    Enforce(EnforceArguments),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
@@ -446,6 +482,10 @@ impl SiteCommand {
             SiteCommand::Backup(arguments) => keeping::backup(&arguments, surroundings),
             SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
             SiteCommand::Policy(command) => command.run_in(surroundings),
+            SiteCommand::Serve(arguments) => serve::serve(&arguments),
+            SiteCommand::Hosts(arguments) => reported::hosts(&arguments, surroundings),
+            SiteCommand::Enforce(arguments) => enforcing::enforce(&arguments, surroundings),
+            SiteCommand::Forecast(arguments) => reported::forecast(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => import(&arguments, surroundings),
             SiteCommand::Repository(RepositoryCommand::Use(arguments)) => use_cluster(&arguments, surroundings),
         }
@@ -474,6 +514,12 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
+    /// Prints a line at once, while more is to be done.
+    fn say(&mut self, line: &str) -> Result<(), Failure> {
+        let printed = writeln!(self.output, "{line}").and_then(|()| self.output.flush());
+        printed.map_err(|error| Failure::new(format!("standard output: {error}; the work so far is done")))
+    }
+
     fn print(&mut self, as_json: bool, value: &Value, text: &str) -> Result<(), Failure> {
         let printed = if as_json { writeln!(self.output, "{value}") } else { writeln!(self.output, "{text}") };
         printed.map_err(|error| Failure::new(format!("standard output: {error}; the work itself is done")))

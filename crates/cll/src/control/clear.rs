@@ -19,6 +19,7 @@ use super::core::Call;
 use super::discovery::Addresses;
 use super::machines::Machine;
 use crate::event::{EndCause, Event};
+use crate::glimpse::Glimpse;
 use crate::limits::{CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_AFTER};
 use crate::message::{OrderKind, PlainWord};
 use crate::migration::{Claim, Migration};
@@ -175,7 +176,7 @@ impl Clear {
     ) -> Fate {
         match judged {
             Err(reason) => return Fate::Dropped(reason),
-            Ok(excused) => excused.into_iter().for_each(|reason| excuse(call, others, mac, reason)),
+            Ok(excused) => excused.into_iter().for_each(|reason| excuse(call, others, mac, (reason, frame))),
         }
         if asks {
             self.add_asker(call.now.since_boot, mac);
@@ -288,8 +289,8 @@ fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {
 
 /// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or
 /// may not.
-fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, reason: DropReason) {
-    call.note_plain(mac, reason);
+fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, (reason, frame): (DropReason, &[u8])) {
+    call.note_plain(mac, reason, Glimpse::of(frame));
     if others.associations.peers.current_by_mac(mac).is_some() {
         on_peer_in_clear(call, others.associations, mac);
     } else if !call.core.rules.proved.contains(mac) {

@@ -24,6 +24,7 @@ use super::peers::Association;
 use super::site_keys::SiteKeys;
 use super::{Control, Task};
 use crate::event::{Effect, EndCause, Event};
+use crate::glimpse::Glimpse;
 use crate::job::{CertificateTime, Job, JobKind, Origins, Refusal};
 use crate::keys::ReceiveKey;
 use crate::limits;
@@ -328,6 +329,7 @@ impl Call<'_> {
         }
         for new in legacy.iter().filter(|one| !settings.legacy.contains(one)) {
             self.out.effect(Effect::PermanentNeighbour { ip: new.ip, mac: new.mac });
+            self.core.observed.remove(new.mac);
         }
         self.settle(Settings { legacy, ..Settings::clone(&settings) });
     }
@@ -365,14 +367,14 @@ impl Call<'_> {
         if !is_contradiction(reason) || self.core.rules.towards(mac) != Migration::Observe {
             return Err(reason);
         }
-        self.note_plain(mac, reason);
+        self.note_plain(mac, reason, Glimpse::SEALED);
         Ok(())
     }
 
     /// Counts what a stricter mode would have dropped.
-    pub(super) fn note_plain(&mut self, mac: MacAddress, reason: DropReason) {
+    pub(super) fn note_plain(&mut self, mac: MacAddress, reason: DropReason, glimpse: Glimpse) {
         self.core.ledger.excuse(reason);
-        if self.core.observed.note(self.now.since_boot, mac, reason) {
+        if self.core.observed.note(self.now.since_boot, mac, reason, glimpse) {
             self.out.event(Event::Plain { mac, reason });
         }
     }

@@ -15,6 +15,7 @@ use wire::ethernet::Header;
 use super::core::{Call, Verdict};
 use super::dhcp::Dhcp;
 use super::machines::Wish;
+use crate::glimpse::Glimpse;
 use crate::migration::{Claim, Migration};
 
 /// What a client has without a proof.
@@ -84,7 +85,7 @@ impl Dhcp {
             call.wishes.push_back(Wish::TellDowngrade { mac: header.source, owner });
             return Err(DropReason::Downgrade);
         }
-        call.note_plain(header.source, DropReason::Dhcp);
+        call.note_plain(header.source, DropReason::Dhcp, Glimpse::of(frame));
         self.forward_dhcp(call, Side::STACK, frame)
     }
 

@@ -15,10 +15,12 @@ use wire::{EtherType, MacAddress, icmp, ipv4, ipv6};
 
 use super::outbound::{is_dhcp, not_carried};
 use super::{Lane, Outputs};
+use crate::glimpse::Glimpse;
 use crate::limits::{ASK_AGAIN, CLEAR_HOSTS_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_LOOK, MANAGEMENT_TOLD_EVERY};
 use crate::message::{PlainWord, Request};
 use crate::migration::{Claim, Management, Migration, Rules, is_contradiction};
 use crate::observed::PlainHosts;
+use crate::settings::Settings;
 
 /// What a lane knows about frames in clear.
 pub(super) struct Clear {
@@ -54,6 +56,11 @@ impl Clear {
         self.managers.retain(|mac, _| rules.policy.management_by_mac(*mac).is_some());
         self.downgrades_told.retain(|mac, _| rules.proved.contains(*mac));
         self.rules = rules;
+    }
+
+    /// These hosts are admitted in clear from now on.
+    pub(super) fn settle(&mut self, settings: &Settings) {
+        self.observed.retain(|mac| settings.legacy_by_mac(mac).is_none());
     }
 
     /// There is a key to this host: it proves itself, and what was said of it before is history.
@@ -207,7 +214,7 @@ impl Lane {
             Claim::Noted(_) => DropReason::Downgrade,
             Claim::Nothing => refused,
         };
-        self.excuse(now, header.source, reason, out.requests);
+        self.excuse(now, header.source, (reason, Glimpse::of(frame.bytes)), out.requests);
         if is_sealed {
             self.hear_plain(now, header.source, out);
         }
@@ -245,9 +252,15 @@ impl Lane {
     }
 
     /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
-    fn excuse(&mut self, now: Now, mac: MacAddress, reason: DropReason, requests: &mut Mailbox<Request>) {
+    fn excuse(
+        &mut self,
+        now: Now,
+        mac: MacAddress,
+        (reason, glimpse): (DropReason, Glimpse),
+        requests: &mut Mailbox<Request>,
+    ) {
         self.ledger.excuse(reason);
-        if self.clear.observed.note(now.since_boot, mac, reason) {
+        if self.clear.observed.note(now.since_boot, mac, reason, glimpse) {
             // One that is lost is told again with the next hour's; `peers` has it in any case.
             let _ = requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
         }
@@ -264,7 +277,7 @@ impl Lane {
         if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
             return Err(reason);
         }
-        self.excuse(now, mac, reason, requests);
+        self.excuse(now, mac, (reason, Glimpse::SEALED), requests);
         Ok(())
     }
 

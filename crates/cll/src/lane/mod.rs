@@ -312,7 +312,10 @@ impl bump::Lane for Lane {
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
-            OrderKind::Settle(settings) => (self.legacy, self.settings) = (origins(&settings), settings),
+            OrderKind::Settle(settings) => {
+                self.clear.settle(&settings);
+                (self.legacy, self.settings) = (origins(&settings), settings);
+            }
             OrderKind::SiteKeys(hint_keys) => {
                 if let Some(outpost) = &mut self.outpost {
                     outpost.expect(&hint_keys);

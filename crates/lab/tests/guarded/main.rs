@@ -43,6 +43,7 @@ mod sarp;
 mod sarp_input;
 mod sarp_kernel;
 mod sarp_life;
+mod site_service;
 mod stage;
 mod takeover;
 mod thief;

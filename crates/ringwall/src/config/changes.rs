@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use toml::Value;
 
+/// A section that the daemon has no part in.
+const OF_COMMANDS: &str = "site.";
+
 /// The keys whose value is another, with their sections.
 pub(crate) fn changed_keys(in_force: &impl Serialize, read: &impl Serialize) -> Vec<String> {
     let (before, after) = (flat(in_force), flat(read));
     let differs = |key: &&String| before.get(*key) != after.get(*key);
-    let mut keys: Vec<String> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
+    let keys = before.keys().chain(after.keys()).filter(differs).filter(|key| !key.starts_with(OF_COMMANDS));
+    let mut keys: Vec<String> = keys.cloned().collect();
     keys.sort_unstable();
     keys.dedup();
     keys

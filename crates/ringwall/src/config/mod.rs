@@ -14,6 +14,7 @@ mod near;
 mod passable;
 mod real_time;
 mod records;
+mod site;
 mod station;
 mod text;
 
@@ -27,5 +28,6 @@ pub(crate) use self::lab::{Lab, Switch};
 pub(crate) use self::passable::{PASSABLE, Passed};
 pub(crate) use self::real_time::RealTime;
 pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
+pub(crate) use self::site::Site;
 pub(crate) use self::station::Station;
 pub(crate) use self::text::{UNREADABLE, read_text, socket, syntax};

@@ -258,7 +258,7 @@ pub(super) fn daemon(_: &Machine, guarded: &Guarded) -> Finding {
 
 /// One that speaks in clear, and what of it mode `enforce` drops most.
 fn plain(peer: &Peer) -> String {
-    let most = peer.would_drop.iter().max_by_key(|(_, count)| **count);
+    let most = peer.in_clear.would_drop.iter().max_by_key(|(_, count)| **count);
     most.map_or_else(|| peer.mac.clone(), |(reason, count)| format!("{} ({count} {reason})", peer.mac))
 }
 

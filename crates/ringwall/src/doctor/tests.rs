@@ -7,7 +7,7 @@ use super::*;
 use crate::metrics::tests::link_layer;
 use crate::modes::ConfigFile;
 use crate::modes::file::Config;
-use crate::protocol::{Answer, Peer, Status};
+use crate::protocol::{Answer, InClear, Peer, Status};
 
 /// Set, the document is written instead of compared (packaging/pages.sh).
 const WRITE_VARIABLE: &str = "RINGWALL_WRITE_PAGES";
@@ -223,7 +223,10 @@ fn peers_in_clear_are_named_with_what_would_be_dropped() {
     let plain = |mac: &str| Peer {
         mac: mac.to_owned(),
         state: "plain".to_owned(),
-        would_drop: [("plain-arp".to_owned(), 3), ("unsealed".to_owned(), 212)].into(),
+        in_clear: InClear {
+            would_drop: [("plain-arp".to_owned(), 3), ("unsealed".to_owned(), 212)].into(),
+            would_break: Vec::new(),
+        },
         ..peers[0].clone()
     };
     let all: Vec<Peer> =

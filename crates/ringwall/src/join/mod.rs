@@ -410,7 +410,7 @@ impl Joining<'_> {
         }
         state::confirm(&config.host.state_dir, &config.host.interface)?;
         account.step("confirmed", Outcome::Done, &format!("{} stays guarded", self.interface));
-        let enabled = units.enable(&self.config)?;
+        let enabled = units.enable(&self.config, config.site.service.is_some())?;
         account.step("units", enabled.outcome, &enabled.text);
         before.forget();
         Ok(())

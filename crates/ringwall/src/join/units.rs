@@ -59,12 +59,18 @@ impl Units {
         }
     }
 
-    /// Has the daemon started at each boot.
-    pub(super) fn enable(&self, file: &Path) -> Result<Enabled, Failure> {
+    /// Has the daemon started at each boot, and this host report where its configuration says to
+    /// whom.
+    pub(super) fn enable(&self, file: &Path, reports: bool) -> Result<Enabled, Failure> {
         match self {
             Units::Systemd(unit) => {
                 unit.enable()?;
-                Ok(Enabled { outcome: Outcome::Done, text: format!("{} enabled", unit.names().join(", ")) })
+                let mut names = unit.names().to_vec();
+                if reports {
+                    systemctl(&["enable", "--now", &unit.reporting()])?;
+                    names.push(unit.reporting());
+                }
+                Ok(Enabled { outcome: Outcome::Done, text: format!("{} enabled", names.join(", ")) })
             }
             Units::None(why) => {
                 let start = format!("ringwall host run --config {}", file.display());
@@ -91,6 +97,10 @@ impl Unit {
 
     fn timer(&self) -> String {
         format!("ringwall-renew@{}.timer", self.interface)
+    }
+
+    fn reporting(&self) -> String {
+        format!("ringwall-report@{}.timer", self.interface)
     }
 
     /// Those that are enabled.
@@ -159,12 +169,12 @@ impl Unit {
     /// Nothing is started at the next boot any more.
     pub(super) fn disable(&self) -> Result<(), Failure> {
         self.end_trial()?;
-        systemctl(&["disable", &self.service(), &self.closed(), &self.timer()]).map(drop)
+        systemctl(&["disable", &self.service(), &self.closed(), &self.timer(), &self.reporting()]).map(drop)
     }
 
     /// Ends what runs. The interface was given back before.
     pub(super) fn stop(&self) -> Result<(), Failure> {
-        systemctl(&["stop", &self.timer(), &self.service(), &self.closed()]).map(drop)
+        systemctl(&["stop", &self.timer(), &self.reporting(), &self.service(), &self.closed()]).map(drop)
     }
 }
 

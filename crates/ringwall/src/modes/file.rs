@@ -15,7 +15,7 @@ use super::ipsec::config::{self as ipsec, Shield};
 use super::name::Mode;
 use super::null::config as null;
 use super::sarp::config::{self as sarp, Akd, Sarp};
-use crate::config::{Dhcp, HookName, Host, Lab, Profile, Records, read_text, socket, syntax};
+use crate::config::{Dhcp, HookName, Host, Lab, Profile, Records, Site, read_text, socket, syntax};
 use crate::failure::Failure;
 
 /// The whole file.
@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) shield: Option<Shield>,
     #[serde(default)]
     pub(crate) records: Records,
+    #[serde(default)]
+    pub(crate) site: Site,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lab: Option<Lab>,
     /// Whether this file names a mode of migration.
@@ -79,6 +81,7 @@ impl Config {
         self.dhcp.check(host, self.akd.is_some(), file)?;
         ipsec::check(self.shield.as_ref(), host, file)?;
         self.records.check(file)?;
+        self.site.check(file)?;
         self.sarp.check(host, lab, file)?;
         self.cll.check(host, file)
     }

@@ -1,14 +1,13 @@
 //! What the link layer says of itself, in the words of the protocol.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use bump::{DropReason, Ledger};
-use cll::{PeerReport, PlainReport, Policy, ProvedHost};
+use cll::{PeerReport, PlainReport, Policy, ProvedHost, UseReport};
 use watch::Known;
 
 use super::guard::Associations;
-use crate::protocol::{Answer, Compression, LinkLease, Migration, Peer};
+use crate::protocol::{Answer, ClearUse, Compression, InClear, LinkLease, Migration, Peer};
 
 /// Whom it knows, in the answer to `peers`.
 pub(super) fn known(link: &Associations) -> Answer {
@@ -69,7 +68,7 @@ fn peer(report: &PeerReport) -> Peer {
         sends: report.sends.clone(),
         receives: report.receives.clone(),
         certificate_not_after_unix: report.certificate_not_after_unix,
-        would_drop: BTreeMap::new(),
+        in_clear: InClear::default(),
     }
 }
 
@@ -92,7 +91,20 @@ fn plain(report: &PlainReport) -> Peer {
         sends: in_clear.to_owned(),
         receives: in_clear.to_owned(),
         certificate_not_after_unix: 0,
-        would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+        in_clear: InClear {
+            would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
+            would_break: report.uses.values().map(clear_use).collect(),
+        },
+    }
+}
+
+fn clear_use(report: &UseReport) -> ClearUse {
+    ClearUse {
+        protocol: report.protocol.to_string(),
+        frames: report.frames,
+        last_heard_s: report.heard_ago.as_secs(),
+        source: report.source,
+        destination: report.destination,
     }
 }
 

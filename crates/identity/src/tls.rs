@@ -1,0 +1,387 @@
+//! TLS between hosts of one site: TLS 1.3, both sides show the certificates that the site gave them (record 0088).
+//!
+//! A certificate is believed as everywhere here, by [`TrustAnchor::verify`], and a name that a web browser would look for
+//! decides nothing. Whom a client talks to is decided by [`Service`]: an address or a name that the certificate has.
+//!
+//! There are no tickets: each connection proves who both are, at the time at which it is made.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientConnection, Resumption};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{NoServerSessionStorage, ServerConnection};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::time_provider::TimeProvider;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+    StreamOwned,
+};
+
+use crate::certificate::{HostCertificate, Refusal, TrustAnchor, Verified};
+use crate::host::{HostIdentity, IdentityError};
+use crate::pem;
+
+/// Whom a client wants to talk to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The host whose certificate has this address.
+    At(IpAddr),
+    /// The host of this name, whatever address it is reached by.
+    Named(String),
+}
+
+impl Service {
+    /// Whether it is the host with this certificate.
+    #[must_use]
+    pub fn is(&self, certificate: &HostCertificate) -> bool {
+        match self {
+            Service::At(address) => certificate.names().all_addresses().contains(address),
+            Service::Named(name) => certificate.name() == name,
+        }
+    }
+}
+
+/// What tells the time, in Unix seconds; none where it is not known.
+pub type Clock = fn() -> Option<u64>;
+
+/// What a host shows, and what it believes.
+#[derive(Clone)]
+pub struct Credentials {
+    shown: Arc<CertifiedKey>,
+    anchor: TrustAnchor,
+    clock: Clock,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(redacted)")
+    }
+}
+
+/// Why there are no credentials, or no connection.
+#[derive(Debug)]
+pub enum TlsError {
+    /// The identity cannot be read.
+    Identity(IdentityError),
+    /// Its key cannot sign in TLS; keys of the paper profile cannot.
+    Key,
+    /// What went wrong in the library.
+    Library(Error),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TlsError::Identity(error) => error.fmt(f),
+            TlsError::Key => f.write_str("its key cannot be used with TLS"),
+            TlsError::Library(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl From<Error> for TlsError {
+    fn from(error: Error) -> TlsError {
+        TlsError::Library(error)
+    }
+}
+
+/// A connection over `S`, as the server has it.
+pub type Served<S> = StreamOwned<ServerConnection, S>;
+/// A connection over `S`, as the client has it.
+pub type Asked<S> = StreamOwned<ClientConnection, S>;
+
+impl Credentials {
+    /// Those of the host whose identity file says `text`.
+    ///
+    /// # Errors
+    /// The file is none, or its key is of the paper profile.
+    pub fn from_pem(text: &str, clock: Clock) -> Result<Credentials, TlsError> {
+        let identity = HostIdentity::from_pem(text).map_err(TlsError::Identity)?;
+        let blocks = pem::blocks(text).map_err(|_| TlsError::Key)?;
+        let key = blocks.iter().find(|block| block.label == pem::PRIVATE_KEY).ok_or(TlsError::Key)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.bytes.to_vec()));
+        let key = aws_lc_rs::sign::any_supported_type(&key).map_err(|_| TlsError::Key)?;
+        let certificate = CertificateDer::from(identity.certificate().der().to_vec());
+        let shown = Arc::new(CertifiedKey::new(vec![certificate], key));
+        Ok(Credentials { shown, anchor: identity.anchor().clone(), clock })
+    }
+
+    /// What a server accepts connections with.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn server(&self) -> Result<Server, TlsError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier =
+            Arc::new(Verifier { anchor: self.anchor.clone(), service: None, provider: Arc::clone(&provider) });
+        let mut config = ServerConfig::builder_with_details(provider, Arc::new(Time(self.clock)))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.shown))));
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Server { config: Arc::new(config), anchor: self.anchor.clone(), clock: self.clock })
+    }
+
+    /// Opens a connection to `service` over `stream`.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn ask<S: Read + Write>(&self, service: Service, stream: S) -> Result<Asked<S>, TlsError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let (anchor, service) = (self.anchor.clone(), Some(service));
+        let verifier = Arc::new(Verifier { anchor, service, provider: Arc::clone(&provider) });
+        let mut config = ClientConfig::builder_with_details(provider, Arc::new(Time(self.clock)))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.shown))));
+        config.resumption = Resumption::disabled();
+        config.enable_sni = false;
+        // The verifier knows whom it is to be; this is not sent, and nothing looks at it.
+        let unused = ServerName::IpAddress(IpAddr::from([0, 0, 0, 0]).into());
+        Ok(StreamOwned::new(ClientConnection::new(Arc::new(config), unused)?, stream))
+    }
+}
+
+/// What accepts connections.
+#[derive(Clone)]
+pub struct Server {
+    config: Arc<ServerConfig>,
+    anchor: TrustAnchor,
+    clock: Clock,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Server(redacted)")
+    }
+}
+
+impl Server {
+    /// Accepts a connection over `stream`, to the end of its handshake: the connection, and who it is.
+    ///
+    /// # Errors
+    /// [`NotLetIn`].
+    pub fn accept<S: Read + Write>(&self, mut stream: S) -> Result<(Served<S>, Verified<HostCertificate>), NotLetIn> {
+        let mut connection = ServerConnection::new(Arc::clone(&self.config)).map_err(|_| NotLetIn::Tls)?;
+        while connection.is_handshaking() {
+            if let Err(error) = connection.complete_io(&mut stream) {
+                // The other side hears of it, where it still listens.
+                let _ = connection.write_tls(&mut stream);
+                return Err(NotLetIn::of(&error));
+            }
+        }
+        let shown = connection.peer_certificates().and_then(<[_]>::first).ok_or(NotLetIn::Nameless)?;
+        let now = (self.clock)().ok_or(NotLetIn::Clock)?;
+        let certificate = self.anchor.verify(shown, now).map_err(|_| NotLetIn::Certificate)?;
+        Ok((StreamOwned::new(connection, stream), certificate))
+    }
+}
+
+/// Why a client was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotLetIn {
+    /// It speaks something else, or another version.
+    Tls,
+    /// It showed no certificate.
+    Nameless,
+    /// Its certificate is of another site.
+    Foreign,
+    /// Its certificate is over, or not yet good.
+    Period,
+    /// Its certificate is none of a host, or its signature is not that of its owner.
+    Certificate,
+    /// The time is not known here.
+    Clock,
+    /// It does not take this service for the one that it looks for.
+    Declined,
+    /// It went away, or took too long.
+    Gone,
+}
+
+impl NotLetIn {
+    /// All of them.
+    pub const ALL: [NotLetIn; 8] = [
+        NotLetIn::Tls,
+        NotLetIn::Nameless,
+        NotLetIn::Foreign,
+        NotLetIn::Period,
+        NotLetIn::Certificate,
+        NotLetIn::Clock,
+        NotLetIn::Declined,
+        NotLetIn::Gone,
+    ];
+
+    /// Its word in counters.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            NotLetIn::Tls => "no-tls",
+            NotLetIn::Nameless => "no-certificate",
+            NotLetIn::Foreign => "other-site",
+            NotLetIn::Period => "not-in-its-period",
+            NotLetIn::Certificate => "bad-certificate",
+            NotLetIn::Clock => "no-clock",
+            NotLetIn::Declined => "declined-by-client",
+            NotLetIn::Gone => "gone",
+        }
+    }
+
+    fn of(error: &std::io::Error) -> NotLetIn {
+        match error.get_ref().and_then(|error| error.downcast_ref::<Error>()) {
+            None => NotLetIn::Gone,
+            Some(Error::NoCertificatesPresented) => NotLetIn::Nameless,
+            Some(Error::FailedToGetCurrentTime) => NotLetIn::Clock,
+            Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => NotLetIn::Foreign,
+            Some(Error::InvalidCertificate(CertificateError::Expired)) => NotLetIn::Period,
+            Some(Error::InvalidCertificate(_)) => NotLetIn::Certificate,
+            Some(Error::AlertReceived(_)) => NotLetIn::Declined,
+            Some(_) => NotLetIn::Tls,
+        }
+    }
+}
+
+/// Tells the library the time.
+struct Time(Clock);
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Time")
+    }
+}
+
+impl TimeProvider for Time {
+    fn current_time(&self) -> Option<UnixTime> {
+        (self.0)().map(|unix_s| UnixTime::since_unix_epoch(Duration::from_secs(unix_s)))
+    }
+}
+
+/// Believes certificates of the site.
+struct Verifier {
+    anchor: TrustAnchor,
+    /// Who alone is believed.
+    service: Option<Service>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Verifier")
+    }
+}
+
+impl Verifier {
+    fn verify(&self, shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+        let verified = self.anchor.verify(shown, now.as_secs()).map_err(|refusal| {
+            Error::InvalidCertificate(match refusal {
+                Refusal::Expired { .. } | Refusal::NotYetValid { .. } => CertificateError::Expired,
+                Refusal::ForeignIssuer => CertificateError::UnknownIssuer,
+                _ => CertificateError::ApplicationVerificationFailure,
+            })
+        })?;
+        match &self.service {
+            Some(service) if !service.is(&verified) => Err(CertificateError::NotValidForName.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn verify_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, shown, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// There is no older version here.
+fn too_old() -> Result<HandshakeSignatureValid, Error> {
+    Err(Error::General("TLS 1.2 is not spoken".to_owned()))
+}
+
+impl ClientCertVerifier for Verifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _between: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.verify(shown, now).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _shown: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        too_old()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify_signature(message, shown, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _between: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.verify(shown, now).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _shown: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        too_old()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify_signature(message, shown, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}

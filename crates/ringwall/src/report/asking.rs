@@ -1,0 +1,132 @@
+//! The way to the site's service: one question over one connection, TLS with both certificates.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use identity::tls::{Credentials, Service};
+
+use crate::failure::Failure;
+
+/// How long a question may take, all in all.
+const TIME_MAX: Duration = Duration::from_secs(20);
+/// Longest answer, in bytes: as long as any file of a site may be, and its head.
+const ANSWER_BYTES_MAX: u64 = authority::limits::MAX_FILE_LEN + 8192;
+const FIELDS_MAX: usize = 32;
+
+/// The service, and how it is reached.
+pub(crate) struct Way {
+    pub(crate) address: SocketAddr,
+    /// Whose certificate it is to show.
+    pub(crate) service: Service,
+    pub(crate) credentials: Credentials,
+}
+
+impl Way {
+    /// Puts a question; the body of the answer. A body makes it a POST.
+    pub(crate) fn ask(&self, path: &str, body: Option<&[u8]>) -> Result<Vec<u8>, Failure> {
+        let failed = |what: String| {
+            let remedy = "see `ringwall site hosts` and the log of ringwall-site on the authority's machine";
+            Failure::new(format!("the site's service at {}: {what}; {remedy}", self.address))
+        };
+        let answer = self.exchange(path, body).map_err(|error| failed(words(&error)))?;
+        let (status, body) = parse(&answer).ok_or_else(|| failed("its answer is none".to_owned()))?;
+        match status {
+            200 => Ok(body.to_vec()),
+            _ => Err(failed(format!("refused ({status}): {}", shown(body)))),
+        }
+    }
+
+    fn exchange(&self, path: &str, body: Option<&[u8]>) -> io::Result<Vec<u8>> {
+        let deadline = Instant::now() + TIME_MAX;
+        let stream = TcpStream::connect_timeout(&self.address, TIME_MAX)?;
+        let stream = self.credentials.ask(self.service.clone(), Hurried { stream, deadline });
+        let mut stream = stream.map_err(io::Error::other)?;
+        let (method, content) = (if body.is_some() { "POST" } else { "GET" }, body.unwrap_or_default());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            self.address,
+            content.len()
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(content)?;
+        stream.flush()?;
+        let mut answer = Vec::new();
+        match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer) {
+            // Its length says whether it is whole; the end of the connection need not be proved.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof && !answer.is_empty() => Ok(answer),
+            read => read.map(|_| answer),
+        }
+    }
+}
+
+/// A connection that is over at a time, however slowly the other side reads or writes.
+struct Hurried {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Hurried {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Hurried {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Hurried {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("no answer within {} s", TIME_MAX.as_secs()),
+        _ => error.to_string(),
+    }
+}
+
+/// The status and the body, if the body is as long as the head says.
+fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut fields);
+    let Ok(httparse::Status::Complete(at)) = response.parse(answer) else { return None };
+    let status = response.code?;
+    let field = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("content-length"))?;
+    let length: usize = str::from_utf8(field.value).ok()?.trim().parse().ok()?;
+    let body = answer.get(at..)?;
+    (body.len() == length).then_some((status, body))
+}
+
+/// What it says of a refusal, as a terminal may have it.
+fn shown(body: &[u8]) -> String {
+    let text = body.iter().take(200).map(|byte| char::from(*byte));
+    text.map(|one| if one.is_ascii_graphic() { one } else { ' ' }).collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_if_it_is_whole() {
+        let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+        assert_eq!(parse(whole), Some((200, &b"abc"[..])));
+        assert_eq!(parse(&whole[..whole.len() - 1]), None);
+        assert_eq!(parse(b"HTTP/1.1 200 OK\r\n\r\nabc"), None, "of any length");
+        assert_eq!(parse(b"\x15\x03\x03\0\x02"), None);
+        assert_eq!(shown(b"no\x1b[2J\n"), "no [2J");
+    }
+}

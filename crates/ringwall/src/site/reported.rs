@@ -1,0 +1,220 @@
+//! `ringwall site hosts` and `ringwall site forecast`: what hosts have reported to the service.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use authority::directory::policy;
+use authority::{Directory, Entry};
+use clap::Args;
+use identity::certificate::utc_text;
+use serde_json::{Value, json};
+
+use super::serve::kept::{Refused, Reports, Row};
+use super::{DEFAULT_DIRECTORY, Surroundings};
+use crate::config::duration::parse_time;
+use crate::failure::Failure;
+use crate::report::forecast::{Forecast, SCHEMA, SCHEMA_VERSION, SINCE, count, millis, shortened};
+
+/// A host that has not reported for this long is silent: it reports each minute.
+const SILENT_AFTER: Duration = Duration::from_secs(5 * 60);
+/// What the JSON of `site hosts` is called, and its version.
+const HOSTS_SCHEMA: &str = "ringwall-site-hosts";
+const HOSTS_SCHEMA_VERSION: u32 = 1;
+/// Hosts that no group of the policy means.
+const NO_GROUP: &str = "no group";
+
+/// Arguments of `site hosts`.
+#[derive(Debug, Args)]
+pub(crate) struct HostsArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site forecast`.
+#[derive(Debug, Args)]
+pub(crate) struct SiteForecastArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Of this group of the policy alone, as 'site policy show' writes it
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+    /// What was heard within this time: 30s, 5m, 1h, 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = SINCE)]
+    since: Duration,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The site's record beside what was reported.
+pub(super) struct Told {
+    /// The newest certificate of each host that has a good one, by name.
+    pub(super) enrolled: BTreeMap<String, Entry>,
+    /// By name of the host, whether or not it is enrolled still.
+    pub(super) rows: BTreeMap<String, Row>,
+    pub(super) refused: Vec<Refused>,
+    pub(super) policy_version: Option<u64>,
+    /// The group of the policy that means each host.
+    pub(super) groups: BTreeMap<String, String>,
+}
+
+impl Told {
+    pub(super) fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
+        let directory = Directory::open(dir)?;
+        let mut enrolled = BTreeMap::<String, Entry>::new();
+        for entry in directory.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
+            let is_newer = enrolled.get(&entry.name).is_none_or(|one| one.not_before_unix <= entry.not_before_unix);
+            if is_newer {
+                enrolled.insert(entry.name.clone(), entry);
+            }
+        }
+        let reports = Reports::look(dir)?;
+        let (rows, refused) = match &reports {
+            Some(reports) => (reports.all()?, reports.refused()?),
+            None => (Vec::new(), Vec::new()),
+        };
+        let policy = policy(&directory)?;
+        let group_of = |name: &str| {
+            let group = policy.as_ref().and_then(|policy| policy.group_of(name));
+            group.map_or_else(|| NO_GROUP.to_owned(), |group| group.patterns.join(","))
+        };
+        let groups = enrolled.keys().map(|name| (name.clone(), group_of(name))).collect();
+        let rows = rows.into_iter().map(|row| (row.host.clone(), row)).collect();
+        Ok(Told { enrolled, rows, refused, policy_version: policy.map(|policy| policy.version()), groups })
+    }
+
+    /// When a host reported last, if that was not too long ago.
+    fn fresh(&self, name: &str, now_ms: u64) -> Option<&Row> {
+        self.rows.get(name).filter(|row| now_ms.saturating_sub(row.received_unix_ms) < millis(SILENT_AFTER))
+    }
+
+    /// Who has this hardware address by the site's record.
+    fn name_of(&self, mac: &str) -> Option<String> {
+        let mac = mac.parse().ok()?;
+        self.enrolled.values().find(|entry| entry.mac == mac).map(|entry| entry.name.clone())
+    }
+}
+
+/// Carries `site hosts` out.
+pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let told = Told::read(&arguments.dir, surroundings.unix_s)?;
+    let now_ms = surroundings.unix_s.saturating_mul(1000);
+    let hosts: Vec<Value> = told.enrolled.values().map(|entry| host_json(&told, entry, now_ms)).collect();
+    let value = json!({
+        "schema": HOSTS_SCHEMA, "schema_version": HOSTS_SCHEMA_VERSION, "policy_version": told.policy_version,
+        "hosts": hosts, "turned_away": told.refused,
+    });
+    let mut lines: Vec<String> = told.enrolled.values().map(|entry| host_line(&told, entry, now_ms)).collect();
+    let fresh = told.enrolled.keys().filter(|name| told.fresh(name, now_ms).is_some()).count();
+    lines.push(format!("{} of {} reported within {} minutes", fresh, count(told.enrolled.len(), "host"), {
+        SILENT_AFTER.as_secs() / 60
+    }));
+    lines.extend(
+        told.refused.iter().map(|one| {
+            format!("turned away: {} {}, last {}", one.count, one.reason, utc_text(one.last_unix_ms / 1000))
+        }),
+    );
+    surroundings.print(arguments.json, &value, &lines.join("\n"))
+}
+
+fn host_json(told: &Told, entry: &Entry, now_ms: u64) -> Value {
+    let row = told.rows.get(&entry.name);
+    json!({
+        "name": entry.name, "mac": entry.mac.to_string(), "group": told.groups.get(&entry.name),
+        "certificate_not_after": utc_text(entry.not_after_unix),
+        "is_silent": told.fresh(&entry.name, now_ms).is_none(),
+        "reported": row.map(|row| utc_text(row.received_unix_ms / 1000)),
+        "report": row.map(|row| &row.report),
+    })
+}
+
+fn host_line(told: &Told, entry: &Entry, now_ms: u64) -> String {
+    let name = &entry.name;
+    let Some(row) = told.rows.get(name) else { return format!("{name:<24} has never reported") };
+    let report = &row.report;
+    let last = utc_text(row.received_unix_ms / 1000);
+    if told.fresh(name, now_ms).is_none() {
+        return format!("{name:<24} SILENT since {last}");
+    }
+    let migration = report.policy.migration.as_deref().unwrap_or("-");
+    let version = report.policy.version.map_or_else(|| "-".to_owned(), |version| version.to_string());
+    let behind = if report.policy.version < told.policy_version { " (behind)" } else { "" };
+    let until = utc_text(report.certificate_not_after_unix);
+    let attacks = if report.attacks_open > 0 { format!(", ATTACKS {}", report.attacks_open) } else { String::new() };
+    format!(
+        "{name:<24} {} {} {migration}, policy {version}{behind}, {} sealed, {} in clear, {}, certificate until {until}\
+         {attacks}, seen {last}",
+        report.daemon.interface,
+        report.daemon.mode,
+        report.sealed,
+        report.breaks.len() as u64 + report.breaks_left_out,
+        report.daemon.way,
+    )
+}
+
+/// What is said of one group.
+pub(super) struct OfGroup<'a> {
+    pub(super) group: &'a str,
+    pub(super) hosts: Vec<&'a str>,
+    enforcing: Vec<&'a str>,
+    pub(super) silent: Vec<&'a str>,
+    pub(super) forecast: Forecast,
+}
+
+impl<'a> OfGroup<'a> {
+    pub(super) fn of(told: &'a Told, group: &'a str, since_ms: u64, now_ms: u64) -> OfGroup<'a> {
+        let members = told.groups.iter().filter(|(_, of)| *of == group).map(|(name, _)| name.as_str());
+        let hosts: Vec<&str> = members.collect();
+        let silent = hosts.iter().copied().filter(|name| told.fresh(name, now_ms).is_none()).collect();
+        let report = |name: &&'a str| Some((*name, &told.rows.get(*name)?.report));
+        let enforcing = hosts.iter().filter_map(report);
+        let enforcing = enforcing.filter(|(_, report)| !report.is_lenient()).map(|(name, _)| name).collect();
+        let forecast = Forecast::of(hosts.iter().filter_map(report), since_ms, |mac| told.name_of(mac));
+        OfGroup { group, hosts, enforcing, silent, forecast }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let hosts = count(self.hosts.len(), "host");
+        let mut lines = vec![format!("{} ({hosts}, {} enforcing):", self.group, self.enforcing.len())];
+        lines.extend(self.forecast.lines(&format!("{hosts} of {}", self.group)));
+        if !self.silent.is_empty() {
+            let silent = count(self.silent.len(), "host");
+            lines.push(format!("  not known of {silent} that did not report: {}", shortened(&self.silent)));
+        }
+        lines
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "group": self.group, "hosts": self.hosts, "enforcing": self.enforcing, "silent": self.silent,
+            "is_complete": self.silent.is_empty() && self.forecast.left_out == 0, "forecast": self.forecast,
+        })
+    }
+}
+
+/// Carries `site forecast` out.
+pub(super) fn forecast(arguments: &SiteForecastArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let told = Told::read(&arguments.dir, surroundings.unix_s)?;
+    let now_ms = surroundings.unix_s.saturating_mul(1000);
+    let since_ms = now_ms.saturating_sub(millis(arguments.since));
+    let groups: BTreeSet<&str> = told.groups.values().map(String::as_str).collect();
+    if let Some(group) = arguments.group.as_deref().filter(|group| !groups.contains(group)) {
+        let known: Vec<&str> = groups.into_iter().collect();
+        return Err(Failure::new(format!("no host is of group \"{group}\"; name one of: {}", known.join("; "))));
+    }
+    let wanted = groups.into_iter().filter(|group| arguments.group.as_deref().is_none_or(|wanted| wanted == *group));
+    let all: Vec<OfGroup<'_>> = wanted.map(|group| OfGroup::of(&told, group, since_ms, now_ms)).collect();
+    let value = json!({
+        "schema": SCHEMA, "schema_version": SCHEMA_VERSION,
+        "groups": all.iter().map(OfGroup::json).collect::<Vec<_>>(),
+    });
+    let lines: Vec<String> = all.iter().flat_map(OfGroup::lines).collect();
+    let text = if lines.is_empty() { "no host is enrolled".to_owned() } else { lines.join("\n") };
+    surroundings.print(arguments.json, &value, &text)
+}

@@ -1,0 +1,83 @@
+//! Whom a door turned away, by reason.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use identity::tls::NotLetIn;
+
+use super::Kept;
+use super::http::BadRequest;
+use crate::report::BadReport;
+
+/// Why nobody was answered, or not with what he wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// He did not prove that he is a host of the site.
+    NotLetIn(NotLetIn),
+    /// His certificate is on the site's list.
+    Revoked,
+    /// What he sent is no request that there is.
+    Request(BadRequest),
+    Report(BadReport),
+    NotKept(Kept),
+    /// He reports too often.
+    TooOften,
+    /// As many are being answered as may be, of all or of his address.
+    TooMany,
+    /// The site has none.
+    Absent,
+    /// The keeper gives no answer.
+    Silent,
+}
+
+impl Refusal {
+    /// Its word in counters.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Refusal::NotLetIn(why) => why.word(),
+            Refusal::Revoked => "revoked",
+            Refusal::Request(bad) => bad.word(),
+            Refusal::Report(BadReport::TooLong) => "report-too-long",
+            Refusal::Report(BadReport::Malformed) => "report-malformed",
+            Refusal::Report(BadReport::Version) => "report-version",
+            Refusal::Report(BadReport::Limits) => "report-limits",
+            Refusal::NotKept(Kept::Older) => "report-older",
+            Refusal::NotKept(Kept::Full) => "too-many-hosts",
+            Refusal::NotKept(_) => "not-kept",
+            Refusal::TooOften => "too-often",
+            Refusal::TooMany => "too-many",
+            Refusal::Absent => "absent",
+            Refusal::Silent => "keeper-silent",
+        }
+    }
+
+    /// As HTTP has it.
+    pub(super) fn status(self) -> &'static str {
+        match self {
+            Refusal::NotLetIn(_) | Refusal::Revoked => "403 Forbidden",
+            Refusal::Request(bad) => bad.status(),
+            Refusal::Report(BadReport::TooLong) => "413 Content Too Large",
+            Refusal::Report(_) => "400 Bad Request",
+            Refusal::NotKept(Kept::Older) => "409 Conflict",
+            Refusal::TooOften => "429 Too Many Requests",
+            Refusal::Absent => "404 Not Found",
+            Refusal::NotKept(_) | Refusal::TooMany | Refusal::Silent => "503 Service Unavailable",
+        }
+    }
+}
+
+/// So many since the last time.
+#[derive(Debug, Default)]
+pub(super) struct Counts(Mutex<BTreeMap<&'static str, u64>>);
+
+impl Counts {
+    pub(super) fn add(&self, refusal: Refusal) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(refusal.word()).or_default() += 1;
+    }
+
+    /// All of them, which begin at zero again.
+    pub(super) fn take(&self) -> Vec<(String, u64)> {
+        let counts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        counts.into_iter().map(|(word, count)| (word.to_owned(), count)).collect()
+    }
+}

@@ -1,0 +1,357 @@
+//! The door: listens, gives up what privileges it has, and answers hosts until its keeper is gone.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use identity::certificate::HostCertificate;
+use identity::revocation::RevocationList;
+use identity::tls::{Credentials, Server};
+use identity::{HostIdentity, Verified, pem};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use system::privilege;
+use system::sandbox::{self, Reach, User};
+use system::wait::{PollFd, PollFlags, wait};
+
+use super::counts::{Counts, Refusal};
+use super::http::{self, Wanted};
+use super::kept::HOSTS_MAX;
+use super::{Duty, Kept, Question, Reply};
+use crate::failure::Failure;
+use crate::report::{Newest, Report, unix_s};
+
+/// Connections at one time.
+const CLIENTS_MAX: usize = 64;
+/// Of one address: nobody takes all of them.
+pub(super) const CLIENTS_OF_ADDRESS_MAX: usize = 8;
+/// How long one may take to prove who he is.
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(3);
+/// How long from then on, all in all.
+const CLIENT_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often a host may report.
+pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
+/// How long the keeper may take.
+const KEEPER_TIME_MAX: Duration = Duration::from_secs(10);
+/// Longest line of the keeper: a file of the site, with what JSON makes of it.
+const LINE_BYTES_MAX: u64 = 2 * authority::limits::MAX_FILE_LEN;
+/// How old what the site has signed may be when it is handed out.
+const FRESH: Duration = Duration::from_secs(2);
+/// How often the keeper hears of who was turned away.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+const PEM: &str = "application/x-pem-file";
+const JSON: &str = "application/json";
+
+/// `ringwall site-door`, which `ringwall site serve` starts with a socket as its standard input.
+pub(crate) fn run() -> Result<(), Failure> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(Failure::new)?);
+    if stream.peer_addr().is_err() {
+        return Err(Failure::new("`ringwall site serve` starts its door by itself"));
+    }
+    // A service manager may signal every process of a service; the end of the keeper is the end of this one.
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
+    }
+    let end = stream.try_clone().map_err(Failure::new)?;
+    let mut keeper = Keeper::new(stream).map_err(Failure::new)?;
+    let duty: Duty = keeper.line().map_err(Failure::new)?;
+    let listeners = duty.listen.iter().map(|address| {
+        let listener = TcpListener::bind(address);
+        listener.map_err(|error| Failure::new(format!("{address}: {error}; name another with --listen")))
+    });
+    let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
+    confine().map_err(Failure::new)?;
+    let door = Arc::new(Door::open(&duty.identity, keeper)?);
+    for listener in listeners {
+        let door = Arc::clone(&door);
+        std::thread::Builder::new().spawn(move || serve(&door, &listener)).map_err(Failure::new)?;
+    }
+    tracing::info!("hosts report to {:?}", duty.listen);
+    wait_for_end(&end, &door);
+    Ok(())
+}
+
+/// Another user than root, no privilege, no file, no other port.
+fn confine() -> io::Result<()> {
+    let user = User::find()?;
+    sandbox::forbid_dumps()?;
+    privilege::become_user(&user, &[])?;
+    let landlocked = sandbox::confine(&Reach::default())?;
+    tracing::debug!("the door: Landlock is {landlocked}");
+    sandbox::end_at_attacks()
+}
+
+/// Returns when the keeper is gone; tells it of who was turned away meanwhile.
+fn wait_for_end(keeper: &UnixStream, door: &Door) {
+    loop {
+        // Without a wanted event, only the end of the other side is one.
+        let mut watched = [PollFd::new(keeper, PollFlags::RDHUP)];
+        match wait(&mut watched, Some(TELL_EVERY)) {
+            Ok(0) => door.tell_counts(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+/// The way to the keeper.
+pub(super) struct Keeper {
+    reader: BufReader<UnixStream>,
+    /// A question was begun and its answer did not come: what comes would be that of another.
+    is_lost: bool,
+}
+
+impl Keeper {
+    pub(super) fn new(stream: UnixStream) -> io::Result<Keeper> {
+        stream.set_read_timeout(Some(KEEPER_TIME_MAX))?;
+        stream.set_write_timeout(Some(KEEPER_TIME_MAX))?;
+        Ok(Keeper { reader: BufReader::new(stream), is_lost: false })
+    }
+
+    fn line<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<T> {
+        let mut line = Vec::new();
+        self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        Ok(serde_json::from_slice(&line)?)
+    }
+
+    fn say(&mut self, question: &Question) -> io::Result<()> {
+        let mut line = serde_json::to_vec(question)?;
+        line.push(b'\n');
+        self.reader.get_ref().write_all(&line)
+    }
+
+    fn ask(&mut self, question: &Question) -> io::Result<Reply> {
+        if self.is_lost {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let reply = self.say(question).and_then(|()| self.line());
+        self.is_lost = reply.is_err();
+        reply
+    }
+}
+
+/// What the site has signed, as it was a moment ago.
+#[derive(Clone, Default)]
+struct Signed {
+    policy: Option<Arc<str>>,
+    revoked: Option<Arc<str>>,
+    list: Option<Arc<Verified<RevocationList>>>,
+    newest: Newest,
+}
+
+/// All that clients share.
+pub(super) struct Door {
+    server: Server,
+    identity: HostIdentity,
+    keeper: Mutex<Keeper>,
+    signed: Mutex<Option<(Instant, Signed)>>,
+    clients: Mutex<BTreeMap<IpAddr, usize>>,
+    reported: Mutex<BTreeMap<String, Instant>>,
+    counts: Counts,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Door {
+    pub(super) fn open(identity: &str, keeper: Keeper) -> Result<Door, Failure> {
+        let server = Credentials::from_pem(identity, unix_s).and_then(|credentials| credentials.server());
+        Ok(Door {
+            server: server.map_err(Failure::new)?,
+            identity: HostIdentity::from_pem(identity).map_err(Failure::new)?,
+            keeper: Mutex::new(keeper),
+            signed: Mutex::default(),
+            clients: Mutex::default(),
+            reported: Mutex::default(),
+            counts: Counts::default(),
+        })
+    }
+
+    pub(super) fn tell_counts(&self) {
+        let counts = self.counts.take();
+        if !counts.is_empty() {
+            let mut keeper = locked(&self.keeper);
+            if !keeper.is_lost && keeper.say(&Question::Count(counts)).is_err() {
+                keeper.is_lost = true;
+            }
+        }
+    }
+
+    /// Whether one more of this address may be answered; he is counted until he leaves.
+    fn enter(&self, address: IpAddr) -> bool {
+        let mut clients = locked(&self.clients);
+        let all: usize = clients.values().sum();
+        let of_address = clients.get(&address).copied().unwrap_or(0);
+        let may = all < CLIENTS_MAX && of_address < CLIENTS_OF_ADDRESS_MAX;
+        if may {
+            clients.insert(address, of_address + 1);
+        }
+        may
+    }
+
+    fn leave(&self, address: IpAddr) {
+        let mut clients = locked(&self.clients);
+        if let Some(count) = clients.get_mut(&address) {
+            *count -= 1;
+        }
+        clients.retain(|_, count| *count > 0);
+    }
+
+    /// What the site has signed, fetched anew after a while. Who looks for it waits for who fetches it.
+    fn signed(&self) -> Result<Signed, Refusal> {
+        let mut held = locked(&self.signed);
+        if let Some((at, signed)) = &*held
+            && at.elapsed() < FRESH
+        {
+            return Ok(signed.clone());
+        }
+        let signed = self.fetch_signed().map_err(|_| Refusal::Silent)?;
+        *held = Some((Instant::now(), signed.clone()));
+        Ok(signed)
+    }
+
+    fn fetch_signed(&self) -> io::Result<Signed> {
+        let mut keeper = locked(&self.keeper);
+        let mut text = |question| match keeper.ask(&question)? {
+            Reply::Text(text) => Ok(text),
+            Reply::Kept(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+        };
+        let (policy, revoked) = (text(Question::Policy)?, text(Question::Revoked)?);
+        let anchor = self.identity.anchor();
+        let version = policy.as_ref().and_then(|text| {
+            let bytes = pem::single(text, pem::SITE_POLICY).ok()?;
+            anchor.verify_policy(&bytes).ok().map(|policy| policy.version())
+        });
+        let list = revoked.as_ref().map(|text| {
+            // A list that cannot be read would let in who is on it.
+            let der = pem::single(text, pem::REVOCATION_LIST).map_err(io::Error::other)?;
+            anchor.verify_revocation_list(&der).map(Arc::new).map_err(io::Error::other)
+        });
+        let list = list.transpose()?;
+        let newest =
+            Newest { policy_version: version, revoked_issued_unix: list.as_ref().map(|list| list.issued_unix()) };
+        let policy = policy.filter(|_| version.is_some()).map(Arc::from);
+        Ok(Signed { policy, revoked: revoked.map(Arc::from), list, newest })
+    }
+
+    /// The answer to what a host wants: its kind, and its body.
+    fn answer(&self, host: &HostCertificate, wanted: Wanted) -> Result<(&'static str, Vec<u8>), Refusal> {
+        let signed = self.signed()?;
+        if signed.list.as_ref().is_some_and(|list| list.names(host)) {
+            return Err(Refusal::Revoked);
+        }
+        let text = |text: Option<Arc<str>>| Ok((PEM, text.ok_or(Refusal::Absent)?.as_bytes().to_vec()));
+        match wanted {
+            Wanted::Policy => text(signed.policy),
+            Wanted::Revoked => text(signed.revoked),
+            Wanted::Report(bytes) => {
+                self.take(host, &bytes)?;
+                Ok((JSON, serde_json::to_vec(&signed.newest).unwrap_or_default()))
+            }
+        }
+    }
+
+    fn take(&self, host: &HostCertificate, bytes: &[u8]) -> Result<(), Refusal> {
+        self.check_pace(host.name())?;
+        let report = Box::new(Report::parse(bytes).map_err(Refusal::Report)?);
+        let question = Question::Keep { host: host.name().to_owned(), report };
+        match locked(&self.keeper).ask(&question) {
+            Ok(Reply::Kept(Kept::Newest)) => Ok(()),
+            Ok(Reply::Kept(other)) => Err(Refusal::NotKept(other)),
+            _ => Err(Refusal::Silent),
+        }
+    }
+
+    fn check_pace(&self, host: &str) -> Result<(), Refusal> {
+        let mut reported = locked(&self.reported);
+        if reported.get(host).is_some_and(|at| at.elapsed() < REPORT_EVERY) {
+            return Err(Refusal::TooOften);
+        }
+        if reported.len() as u64 >= HOSTS_MAX {
+            reported.retain(|_, at| at.elapsed() < REPORT_EVERY);
+        }
+        reported.insert(host.to_owned(), Instant::now());
+        Ok(())
+    }
+
+    fn converse(&self, stream: TcpStream) -> Result<(), Refusal> {
+        let stream = Hurried { stream, deadline: Instant::now() + HANDSHAKE_TIME_MAX };
+        let (mut stream, host) = self.server.accept(stream).map_err(Refusal::NotLetIn)?;
+        stream.sock.deadline = Instant::now() + CLIENT_TIME_MAX;
+        let gone = |_| Refusal::NotLetIn(identity::tls::NotLetIn::Gone);
+        let wanted = http::read(&mut stream).map_err(gone)?.map_err(Refusal::Request);
+        let outcome = wanted.and_then(|wanted| self.answer(&host, wanted));
+        let said = match &outcome {
+            Ok((kind, body)) => http::answer(&mut stream, "200 OK", kind, body),
+            Err(refusal) => {
+                let line = format!("{}\n", refusal.word());
+                http::answer(&mut stream, refusal.status(), "text/plain; charset=utf-8", line.as_bytes())
+            }
+        };
+        stream.conn.send_close_notify();
+        said.and_then(|()| stream.flush()).map_err(gone)?;
+        outcome.map(drop)
+    }
+}
+
+pub(super) fn serve(door: &Arc<Door>, listener: &TcpListener) {
+    loop {
+        match listener.accept() {
+            Ok((stream, address)) => take_in(door, stream, address.ip()),
+            // No descriptor is left, for instance.
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Answers him in a thread of his own, if not too many are being answered.
+fn take_in(door: &Arc<Door>, stream: TcpStream, address: IpAddr) {
+    if !door.enter(address) {
+        return door.counts.add(Refusal::TooMany);
+    }
+    let shared = Arc::clone(door);
+    let started = std::thread::Builder::new().spawn(move || {
+        let outcome = shared.converse(stream);
+        shared.leave(address);
+        outcome.err().into_iter().for_each(|refusal| shared.counts.add(refusal));
+    });
+    if started.is_err() {
+        door.leave(address);
+    }
+}
+
+/// A client with a time by which all must be over, however slowly it reads or writes.
+struct Hurried {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Hurried {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Hurried {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Hurried {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -1,0 +1,138 @@
+//! The keeper: answers its door from the site's directory, until the door is gone.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authority::files;
+use identity::{HostIdentity, pem};
+
+use super::kept::Reports;
+use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments};
+use crate::companion;
+use crate::failure::Failure;
+use crate::report::BYTES_MAX;
+use crate::report::forecast::{millis, now_unix_ms};
+
+/// Longest question: a report, with what JSON makes of it, and the name of its host.
+const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
+/// A host that has not reported for this long is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// How often that, and whether the identity has changed, is looked at: a door says something as often.
+const LOOK_EVERY_MS: u64 = 60_000;
+const CERTIFICATE: &str = "ca.crt.pem";
+const POLICY: &str = "policy.pem";
+const REVOKED: &str = "revoked.crl.pem";
+
+/// `ringwall site serve`
+pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> {
+    let text = files::read(&arguments.identity)?;
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::file(&arguments.identity, error, "name the identity of this machine with --identity")
+    };
+    let identity = HostIdentity::from_pem(&text).map_err(|error| wrong(&error))?;
+    check_site(&arguments.dir, &identity)?;
+    let listen = listen(arguments, &identity);
+    if listen.is_empty() {
+        return Err(wrong(&"its certificate has no address to listen on"));
+    }
+    let reports = Reports::open(&arguments.dir)?;
+    let failed = |error: io::Error| Failure::new(format!("the door of the service does not start: {error}"));
+    let mut door = companion::start(COMMAND).map_err(failed)?;
+    say_to(&mut door, &Duty { listen, identity: text.to_string() }).map_err(failed)?;
+    Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text)
+}
+
+/// The directory is that of the site whose host this is. Its certificate says so; no key of the authority is read here.
+fn check_site(directory: &Path, identity: &HostIdentity) -> Result<(), Failure> {
+    let file = directory.join(CERTIFICATE);
+    let der = pem::single(&files::read(&file)?, pem::CERTIFICATE);
+    if der.is_ok_and(|der| *der == identity.anchor().der()) {
+        return Ok(());
+    }
+    let what = format!("it is not the site of this identity, which is of {}", identity.site_name());
+    Err(Failure::file(&file, what, "name the site with --dir, or the identity with --identity"))
+}
+
+fn listen(arguments: &ServeArguments, identity: &HostIdentity) -> Vec<SocketAddr> {
+    let addresses = identity.certificate().names().all_addresses();
+    let own = addresses.into_iter().map(|address: IpAddr| SocketAddr::new(address, PORT));
+    if arguments.listen.is_empty() { own.collect() } else { arguments.listen.clone() }
+}
+
+fn say_to(door: &mut UnixStream, message: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    door.write_all(&line)
+}
+
+pub(super) struct Keeper {
+    directory: PathBuf,
+    reports: Reports,
+    forgot_ms: u64,
+}
+
+impl Keeper {
+    pub(super) fn new(directory: &Path, reports: Reports) -> Keeper {
+        Keeper { directory: directory.to_owned(), reports, forgot_ms: 0 }
+    }
+
+    pub(super) fn run(mut self, mut door: UnixStream, identity: &Path, text: &str) -> Result<(), Failure> {
+        let mut reader = BufReader::new(door.try_clone().map_err(Failure::new)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line);
+            if read.is_err() || line.pop() != Some(b'\n') {
+                return Err(Failure::new("the door of the service is gone; see its line above"));
+            }
+            let question = serde_json::from_slice(&line);
+            let question = question.map_err(|error| Failure::new(format!("the door of the service: {error}")))?;
+            if let Some(reply) = self.answer(question) {
+                say_to(&mut door, &reply).map_err(Failure::new)?;
+            }
+            if self.is_time_to_look() && files::read(identity).is_ok_and(|now| now.as_str() != text) {
+                tracing::info!("{} is renewed; the service ends and is started again with it", identity.display());
+                return Ok(());
+            }
+        }
+    }
+
+    fn answer(&self, question: Question) -> Option<Reply> {
+        match question {
+            Question::Keep { host, report } => Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report))),
+            Question::Policy => Some(Reply::Text(read(&self.directory.join(POLICY)))),
+            Question::Revoked => Some(Reply::Text(read(&self.directory.join(REVOKED)))),
+            Question::Count(counts) => {
+                if let Err(error) = self.reports.count_refused(&counts, now_unix_ms()) {
+                    tracing::warn!("who was turned away is not counted: {error}");
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether it is time to look at what changes slowly.
+    fn is_time_to_look(&mut self) -> bool {
+        let now_ms = now_unix_ms();
+        if now_ms.saturating_sub(self.forgot_ms) < LOOK_EVERY_MS {
+            return false;
+        }
+        self.forgot_ms = now_ms;
+        if let Err(error) = self.reports.forget_before(now_ms.saturating_sub(millis(FORGOTTEN_AFTER))) {
+            tracing::warn!("old reports are not forgotten: {error}");
+        }
+        true
+    }
+}
+
+/// The file as it is; whoever gets it looks at its signature.
+fn read(file: &Path) -> Option<String> {
+    let text = fs::File::open(file).ok()?;
+    let mut read = String::new();
+    text.take(authority::limits::MAX_FILE_LEN).read_to_string(&mut read).ok()?;
+    Some(read)
+}
