@@ -1,7 +1,9 @@
 //! What every daemon consists of, whatever bump it drives and whatever interfaces it holds.
 //!
-//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work; `guard.rs`: what the first needs
-//!   of a bump, `jobs.rs`: what the second does; `link.rs`: the way to the data path; `queue.rs`: what these threads hand to each other.
+//! - `data_path.rs`: the thread that moves frames; `worker.rs`: the thread for slow work;
+//!   `guard.rs`: what the first needs
+//!   of a bump, `jobs.rs`: what the second does; `link.rs`: the way to the data path; `queue.rs`:
+//!   what these threads hand to each other.
 //! - `bounded.rs`: the bump behind a boundary, so that a panic costs a frame; `fail_closed` where
 //!   it costs the daemon.
 //! - `supervisor.rs`: the main thread: commands, signals, what happens to the cards, the watchdog; `journal.rs`: its memory;

@@ -1,6 +1,8 @@
-//! A program in the kernel in front of a mode: at which place it stands, and what becomes of it where the one that was chosen is not to be had.
+//! A program in the kernel in front of a mode: at which place it stands, and what becomes of it
+//! where the one that was chosen is not to be had.
 //!
-//! It stands at one place only, or each forged frame would count twice. In front of the card the socket keeps the filter that it has.
+//! It stands at one place only, or each forged frame would count twice. In front of the card the
+//! socket keeps the filter that it has.
 
 use std::io;
 use std::os::fd::OwnedFd;

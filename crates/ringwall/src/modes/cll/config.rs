@@ -1,6 +1,7 @@
 //! Section `[cll]`: what the link layer demands of frames, and whom it lets pass without.
 //!
-//! - `names.rs`: its words; `suites.rs`: algorithms; `nonce_only.rs`: the one without a tag; `compression.rs`, `secrets.rs`,
+//! - `names.rs`: its words; `suites.rs`: algorithms; `nonce_only.rs`: the one without a tag;
+//!   `compression.rs`, `secrets.rs`,
 //!   `broadcast.rs`, `kernel_rate.rs`: keys that belong together.
 //! - `migration.rs`: frames in clear.
 
