@@ -157,11 +157,11 @@ class SignedArp(Case):
     def prepare(self):
         distributor, host = self.machines
         distributor.must("ringwall site init --name machines")
-        outputs = ((distributor, "--role akd --out /etc/ringwall/identity.pem"), (host, "--out /root/b.pem"))
+        outputs = ((distributor, "--role akd --out /etc/ringwall/identity.pem"), (host, "--out /run/b.pem"))
         for machine, options in outputs:
             names = f"--name {machine.name} --mac {machine.mac} --ip {machine.ip}"
             distributor.must(f"ringwall site issue {names} {options}")
-        host.put("/etc/ringwall/identity.pem", distributor.must("cat /root/b.pem"))
+        host.put("/etc/ringwall/identity.pem", distributor.must("cat /run/b.pem"))
         self.guard(distributor, "mode = \"sarp\"\n[akd]\n", manage(distributor, "networkd"), "ringwall-akd")
         self.guard(host, "mode = \"sarp\"\n", manage(host, "networkd"))
 
