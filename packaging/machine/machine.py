@@ -216,6 +216,8 @@ def outage(one, other, action, seconds):
     times = [float(text) for text in one.must(r"sed -n 's/^\[\([0-9.]*\)\].* time=.*/\1/p' /run/pings").split()]
     if len(times) < 10:
         raise Failed(f"{len(times)} answers of {other.name} in {seconds} s")
+    # Answers that never came again are an outage up to the end.
+    times.append(max(times[-1], times[0] + seconds))
     return round(max(later - before for before, later in zip(times, times[1:])), 1)
 
 

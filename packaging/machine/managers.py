@@ -95,10 +95,10 @@ ip netns add air
 phy=$(basename $(readlink /sys/class/net/wlan1/phy80211))
 iw phy $phy set netns name air
 ip link set {CARD} netns air
-in() {{ ip netns exec air "$@"; }}
-in ip link add air0 type bridge
-in ip link set {CARD} master air0 up
-in ip link set air0 up
+inside() {{ ip netns exec air "$@"; }}
+inside ip link add air0 type bridge
+inside ip link set {CARD} master air0 up
+inside ip link set air0 up
 exec ip netns exec air hostapd /etc/air.conf
 """
 AIR_CONF = f"""interface=wlan1

@@ -148,7 +148,7 @@ class Wireless(Case):
         super().disturb()
         station, other = self.machines
         leave_and_return = "nmcli device disconnect wlan0; nmcli connection up air"
-        self.row["cable_s"] = outage(other, station, lambda: station.must(leave_and_return, 90), 40)
+        self.row["cable_s"] = outage(other, station, lambda: station.must(leave_and_return, 90), 60)
 
 
 class SignedArp(Case):
