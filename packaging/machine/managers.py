@@ -1,22 +1,10 @@
 """What each manager of the network is told, so that it gives a machine its address at each boot."""
 
-from machine import CARD, SECOND_CARD
+from machine import CARD
 
 PASSPHRASE = "no secret here"
 NETWORK = "machines"
 
-# A bond of both cards, of which one is idle: networkd makes it, and it has the first card's address.
-BOND = {
-    "/etc/systemd/network/40-bond.netdev":
-        "[NetDev]\nName=bond0\nKind=bond\nMACAddress={mac}\n[Bond]\nMode=active-backup\nMIIMonitorSec=100ms\n",
-    "/etc/systemd/network/40-cards.network":
-        f"[Match]\nName={CARD} {SECOND_CARD}\n[Network]\nBond=bond0\n",
-}
-VLAN = {
-    "/etc/systemd/network/40-vlan.netdev": f"[NetDev]\nName={CARD}.5\nKind=vlan\n[VLAN]\nId=5\n",
-    "/etc/systemd/network/40-card.network":
-        f"[Match]\nName={CARD}\n[Network]\nVLAN={CARD}.5\nLinkLocalAddressing=no\n",
-}
 NETWORKD = "[Match]\nName={interface}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n"
 IFUPDOWN = "auto lo\niface lo inet loopback\n{how} {{interface}}\n" \
            "iface {{interface}} inet static\naddress {{ip}}/24\n"
@@ -60,18 +48,6 @@ MANAGERS = {
         "files": {"/etc/network/interfaces": IFUPDOWN.format(how="allow-hotplug")},
         "mode": "644",
         "units": "networking",
-    },
-    "bond": {
-        "interface": "bond0",
-        "files": {**BOND, "/etc/systemd/network/50-lan.network": NETWORKD},
-        "mode": "644",
-        "units": "systemd-networkd",
-    },
-    "vlan": {
-        "interface": f"{CARD}.5",
-        "files": {**VLAN, "/etc/systemd/network/50-lan.network": NETWORKD},
-        "mode": "644",
-        "units": "systemd-networkd",
     },
 }
 
