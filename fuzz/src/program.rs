@@ -1,6 +1,6 @@
 //! The configuration file of the program, which is no library: its rooms are taken in by path.
-//! Whoever includes this module stands at the root of a crate and has `use program::{config, failure,
-//! modes};`, because those rooms say `crate::failure` and so on.
+//! Whoever includes this module stands at the root of a crate and has `use program::{config,
+//! failure, modes};`, because those rooms say `crate::failure` and so on.
 
 #[path = "../../crates/ringwall/src/config/mod.rs"]
 #[allow(dead_code, unused_imports)]

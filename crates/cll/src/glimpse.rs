@@ -1,5 +1,5 @@
-//! What a frame in clear is for, as far as its headers say: what a manager goes by who wants to know which device and which
-//! use of it a stricter mode would break.
+//! What a frame in clear is for, as far as its headers say: what a manager goes by who wants to
+//! know which device and which use of it a stricter mode would break.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -102,7 +102,8 @@ mod tests {
         [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &ethertype.to_be_bytes(), packet].concat()
     }
 
-    /// RFC 791: version 4, five words, this protocol, this fragment offset, 192.0.2.9 to 192.0.2.10.
+    /// RFC 791: version 4, five words, this protocol, this fragment offset, 192.0.2.9 to
+    /// 192.0.2.10.
     fn ipv4(protocol: u8, fragment: u8, segment: &[u8]) -> Vec<u8> {
         let len = u8::try_from(20 + segment.len()).expect("short");
         let head = [0x45, 0, 0, len, 0, 1, 0, fragment, 64, protocol, 0, 0, 192, 0, 2, 9, 192, 0, 2, 10];

@@ -57,8 +57,8 @@ pub struct PlainReport {
     pub heard_ago: Duration,
     /// What mode `enforce` would have refused, in frames by reason.
     pub would_drop: BTreeMap<DropReason, u64>,
-    /// The same by what they were for; at most [`OBSERVED_PROTOCOLS_MAX`] for each lane and control, and one that stands for
-    /// all others.
+    /// The same by what they were for; at most [`OBSERVED_PROTOCOLS_MAX`] for each lane and
+    /// control, and one that stands for all others.
     pub uses: BTreeMap<Protocol, UseReport>,
 }
 

@@ -4,14 +4,15 @@
 //! of [`Verified`]: a value of that type was signed by the site, and no other crate can make one.
 //! It trusts the site's authority, the cryptography of AWS-LC and the path validation of
 //! rustls-webpki; it reads no clock (callers pass Unix seconds) and draws no randomness of its own,
-//! except what the library draws inside ECDSA and RSA-PSS signatures, in ML-KEM exchanges, in TLS and
-//! where it seals to a host.
+//! except what the library draws inside ECDSA and RSA-PSS signatures, in ML-KEM exchanges, in TLS
+//! and where it seals to a host.
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up
 //! instead), [`host`] (what a host owns), [`own_keys`] (what it signs ARP with after it has changed
 //! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`policy`],
 //! [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`],
-//! [`ticket`], [`tls`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which algorithms
+//! [`ticket`], [`tls`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
+//! algorithms
 //! there are; those of the paper profile, which is for measuring and never for real use, are in
 //! `paper`.
 

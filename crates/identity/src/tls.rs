@@ -1,7 +1,9 @@
-//! TLS between hosts of one site: TLS 1.3, both sides show the certificates that the site gave them (record 0088).
+//! TLS between hosts of one site: TLS 1.3, both sides show the certificates that the site gave them
+//! (record 0088).
 //!
-//! A certificate is believed as everywhere here, by [`TrustAnchor::verify`], and a name that a web browser would look for
-//! decides nothing. Whom a client talks to is decided by [`Service`]: an address or a name that the certificate has.
+//! A certificate is believed as everywhere here, by [`TrustAnchor::verify`], and a name that a web
+//! browser would look for decides nothing. Whom a client talks to is decided by [`Service`]: an
+//! address or a name that the certificate has.
 //!
 //! There are no tickets: each connection proves who both are, at the time at which it is made.
 
@@ -168,7 +170,8 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Accepts a connection over `stream`, to the end of its handshake: the connection, and who it is.
+    /// Accepts a connection over `stream`, to the end of its handshake: the connection, and who it
+    /// is.
     ///
     /// # Errors
     /// [`NotLetIn`].

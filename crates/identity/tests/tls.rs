@@ -1,4 +1,5 @@
-//! TLS between hosts of a site, against clients and servers of the library itself that show and believe what they like.
+//! TLS between hosts of a site, against clients and servers of the library itself that show and
+//! believe what they like.
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 #[allow(dead_code, reason = "other tests need all of it")]
@@ -120,8 +121,8 @@ fn only_who_has_the_key_of_a_certificate_of_the_site_is_let_in() {
     assert_eq!(outcome(&server(&site, || None), client(shows(&a))), Err(NotLetIn::Clock));
 }
 
-/// A server that asks for no certificate and shows the certificate of `shown`, signed for by `signer`: whether a host that looks
-/// for `service` talks to it.
+/// A server that asks for no certificate and shows the certificate of `shown`, signed for by
+/// `signer`: whether a host that looks for `service` talks to it.
 fn talks(own: &Credentials, service: Service, shown: &Host, signer: &Host) -> bool {
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])

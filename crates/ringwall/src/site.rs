@@ -208,8 +208,8 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09
     #[command(subcommand, verbatim_doc_comment)]
     Policy(PolicyCommand),
-    /// Run the service that hosts report to and fetch the policy and the revocation list from (needs
-    /// root)
+    /// Run the service that hosts report to and fetch the policy and the revocation list from
+    /// (needs root)
     ///
     /// Hosts prove themselves by their certificates (TLS). It listens as a user without privileges,
     /// and has no key of the authority. It ends when the identity is renewed; its unit starts it

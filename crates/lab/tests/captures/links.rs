@@ -55,7 +55,8 @@ fn beacons_and_what_is_encrypted_on_the_air_are_counted_by_name() {
     assert!(said.contains("1 frames manage the link"), "{said}");
 }
 
-/// Linux's packet filter logs values with their length and type, in the order of its machine: a hook, then the packet.
+/// Linux's packet filter logs values with their length and type, in the order of its machine: a
+/// hook, then the packet.
 #[test]
 fn packets_that_a_filter_logged_are_read_in_either_order_of_bytes() {
     let packets = conversation(2);
@@ -78,7 +79,8 @@ fn packets_that_a_filter_logged_are_read_in_either_order_of_bytes() {
     }
 }
 
-/// RFC 894: 46 bytes at least follow the header, so a short packet has padding, and a snap length may cut only that.
+/// RFC 894: 46 bytes at least follow the header, so a short packet has padding, and a snap length
+/// may cut only that.
 #[test]
 fn a_frame_that_lacks_only_padding_is_whole() {
     let opening = [segment(true, SYN, 100, 0, &[]), segment(false, SYN | ACK, 500, 101, &[])];

@@ -1,11 +1,12 @@
-//! TCP along a route that its sender wrote into the packets, where nothing takes options out (`paper`).
+//! TCP along a route that its sender wrote into the packets, where nothing takes options out
+//! (`paper`).
 
 use super::{ACK, CLIENT, PSH_ACK, SERVER, SYN, framed, pcap, replay, segment, sum};
 
 const ROUTERS: [[u8; 4]; 2] = [[198, 51, 100, 254], [192, 0, 2, 254]];
 
-/// The packet on its way to a router, with the rest of its loose source route (RFC 791, 3.1): its checksum of TCP stays, which
-/// names the last host (RFC 9293, 3.1).
+/// The packet on its way to a router, with the rest of its loose source route (RFC 791, 3.1): its
+/// checksum of TCP stays, which names the last host (RFC 9293, 3.1).
 fn routed(packet: &[u8]) -> Vec<u8> {
     let is_answer = packet[12..16] == SERVER;
     let (router, last) = if is_answer { (ROUTERS[0], CLIENT) } else { (ROUTERS[1], SERVER) };
@@ -34,7 +35,8 @@ fn a_source_routed_connection_passes_where_options_are_kept() {
     assert!(is_well, "{said}");
     assert_eq!(frames.len(), routed.len(), "{said}");
     for (frame, packet) in frames.iter().zip(&routed) {
-        // DF is cleared in paper, and so the header's checksum is another; route and segment are as they came.
+        // DF is cleared in paper, and so the header's checksum is another; route and segment are as
+        // they came.
         assert_eq!(frame[34..], framed(packet)[34..], "{said}");
     }
     // What breaks the sum is still no segment.

@@ -13,6 +13,10 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, perform, program};
 
 /// CAP_NET_ADMIN, from linux/capability.h.
 pub const NET_ADMIN: u64 = 1 << 12;
+/// Supervisor, data path and who checks signatures beside it.
+pub const WITH_WORKER: usize = 3;
+/// Supervisor and data path: a gateway and a shield have no slow work.
+pub const WITHOUT_WORKER: usize = 2;
 /// CAP_IPC_LOCK, which stands in for a limit of locked memory that could not be lifted.
 const IPC_LOCK: u64 = 1 << 14;
 
@@ -24,13 +28,13 @@ fn status(thread: &Path) -> BTreeMap<String, String> {
 }
 
 /// Every thread of process `id` is another user than root, in no group but its own, behind the
-/// filters, and has these capabilities exactly.
-pub fn assert_inside(id: u32, wanted: u64) {
+/// filters, and has these capabilities exactly; it has so many threads at `least`.
+pub fn assert_inside(id: u32, wanted: u64, least: usize) {
     let limits = std::fs::read_to_string(format!("/proc/{id}/limits")).expect("it runs");
     let is_unlimited = limits.lines().any(|line| line.starts_with("Max locked memory         unlimited"));
     let wanted = if is_unlimited { wanted } else { wanted | IPC_LOCK };
     let threads: Vec<_> = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs").flatten().collect();
-    assert!(threads.len() >= 3, "supervisor, data path and worker");
+    assert!(threads.len() >= least, "{} threads", threads.len());
     for thread in threads {
         let status = status(&thread.path());
         let field = |name: &str| status.get(name).unwrap_or_else(|| panic!("no {name} in {status:?}")).as_str();
@@ -72,14 +76,14 @@ fn a_host_of_each_mode_is_inside() {
         for on_exit in ["closed", "restore"] {
             let line = format!("on_exit = \"{on_exit}\"");
             let guarded = stage.guard("a", Plan::default().host(&line))?;
-            assert_inside(guarded.id(), NET_ADMIN);
+            assert_inside(guarded.id(), NET_ADMIN, WITH_WORKER);
             assert_unhindered(&guarded)?;
         }
         let distributor = stage.guard("k", Plan::distributor())?;
         let signing = stage.guard("b", Plan::sarp())?;
         reach(&stage.host("b").namespace, stage.host("k").ip, SOON)?;
         for guarded in [&distributor, &signing] {
-            assert_inside(guarded.id(), NET_ADMIN);
+            assert_inside(guarded.id(), NET_ADMIN, WITH_WORKER);
             assert_unhindered(guarded)?;
         }
         Ok(())
@@ -98,7 +102,7 @@ fn a_shield_is_inside_and_takes_new_keys() {
         let mut guarded = stage.prepare("a", Plan::default().host("mode = \"shield\"").tail(&section))?;
         guarded.task = "shield";
         guarded.start(&[])?;
-        assert_inside(guarded.id(), NET_ADMIN);
+        assert_inside(guarded.id(), NET_ADMIN, WITHOUT_WORKER);
         let mut rotate = stage.host("a").namespace.command(&program().to_string_lossy());
         rotate.args(["shield", "keys", "next"]).args(&files);
         process::must(rotate)?;

@@ -1,5 +1,5 @@
-//! The site's service: hosts that observe report what they let pass, the forecast names the printer and what it is used for, the
-//! site lists it, and when all enforce nothing has broken.
+//! The site's service: hosts that observe report what they let pass, the forecast names the printer
+//! and what it is used for, the site lists it, and when all enforce nothing has broken.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,8 @@ fn service_of(host: &Host) -> String {
     format!("{}:{PORT}", host.ip)
 }
 
-/// All hosts observe and know where to report; those without the site's directory follow a policy file of their own.
+/// All hosts observe and know where to report; those without the site's directory follow a policy
+/// file of their own.
 fn guard_all(stage: &Stage) -> Result<Vec<Guarded>, Failure> {
     let section = format!("[site]\nservice = \"{}\"\n", service_of(stage.host("a")));
     let guard = |name: &&'static str| {

@@ -116,7 +116,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Where the site's policy is looked for if the file does not name it: beside the revocation list.
+    /// Where the site's policy is looked for if the file does not name it: beside the revocation
+    /// list.
     pub(crate) fn policy_file(&self, revocation_list: Option<&Path>) -> PathBuf {
         let default = || revocation_list.and_then(Path::parent).unwrap_or(Path::new(DIRECTORY)).join(POLICY_FILE);
         self.policy.clone().unwrap_or_else(default)

@@ -1,8 +1,9 @@
 //! What configuration files of all kinds have in common, and the sections that belong to no mode.
 //!
 //! Each mode has its own section (`modes/*/config.rs`), and `modes/file.rs` the whole file. Unknown
-//! keys are errors, because a misspelt key that is silently ignored is a hole that nobody sees. What
-//! a word must be, its type says (`try_from`): it is read once, and what has been read is right.
+//! keys are errors, because a misspelt key that is silently ignored is a hole that nobody sees.
+//! What a word must be, its type says (`try_from`): it is read once, and what has been read is
+//! right.
 
 mod changes;
 mod dhcp;

@@ -19,7 +19,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 pub(crate) enum Unanswered {
     /// The data path takes no questions, or took too long.
     Silence,
-    /// The bump has nothing of the kind; or the data path ended in this moment, which its thread then says.
+    /// The bump has nothing of the kind; or the data path ended in this moment, which its thread
+    /// then says.
     Declined,
 }
 

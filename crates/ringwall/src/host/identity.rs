@@ -18,8 +18,9 @@ pub(crate) fn load_identity(config: &Config, now: Now, disk: &Disk) -> Result<Ar
     let read = disk.read(file).map_err(|error| Failure::file(file, error, ENROL))?;
     let identity = HostIdentity::from_pem(&read.text).map_err(|error| Failure::file(file, error, ENROL))?;
     check_profile(config, &identity)?;
-    // Without a believable clock nobody can say that a certificate is over (never need a clock before first contact).
-    // A clock that is behind the certificate's first day is taken for that day: a host must reach its time server.
+    // Without a believable clock nobody can say that a certificate is over (never need a clock
+    // before first contact). A clock that is behind the certificate's first day is taken for that
+    // day: a host must reach its time server.
     if let Some(unix_s) = believable_unix_s(now) {
         let unix_s = unix_s.max(identity.certificate().not_before_unix());
         let renew = "have the authority issue a new certificate (`ringwall site issue`)";

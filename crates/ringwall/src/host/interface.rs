@@ -104,7 +104,8 @@ impl Held {
         u16::try_from(self.taken.nic_mtu).unwrap_or(u16::MAX)
     }
 
-    /// The configuration read again where nothing of the mode is in it: what needs a restart is named.
+    /// The configuration read again where nothing of the mode is in it: what needs a restart is
+    /// named.
     pub(crate) fn reread(&mut self) -> Result<Vec<String>, Failure> {
         let file = self.disk.configuration().ok_or_else(|| Failure::new("there is no configuration file"))?;
         let text = self.disk.read(file).map_err(|error| Failure::file(file, error, UNREADABLE))?.text;
@@ -115,7 +116,8 @@ impl Held {
         Ok(lines)
     }
 
-    /// This host, with addresses that it leased, those that the bump has `met`, and `others` that are known.
+    /// This host, with addresses that it leased, those that the bump has `met`, and `others` that
+    /// are known.
     pub(crate) fn around(&self, leased: Vec<std::net::IpAddr>, met: Vec<Known>, others: Vec<Known>) -> Around {
         let own = self.identity.as_deref().map_or_else(Known::default, |identity| {
             let certificate = identity.certificate();
@@ -137,8 +139,8 @@ impl Held {
         self.follower.apply_mtu(self.taken.inner_mtu)
     }
 
-    /// Network managers give a wireless card made-up addresses while it looks for a network, and its
-    /// own when it joins one. What they may be told to do is to keep a made-up one.
+    /// Network managers give a wireless card made-up addresses while it looks for a network, and
+    /// its own when it joins one. What they may be told to do is to keep a made-up one.
     fn note_made_up_address(&self, mac: MacAddress, journal: &mut Journal) {
         let bound = self.identity.as_ref().map(|identity| identity.certificate().mac());
         if let Some(bound) = bound.filter(|bound| *bound != mac) {

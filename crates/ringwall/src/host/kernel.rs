@@ -118,7 +118,8 @@ fn mode(hook: Hook) -> Option<Mode> {
 }
 
 impl Front<'_> {
-    /// Loads a program and puts it where it is to stand, or in front of the socket where it may not.
+    /// Loads a program and puts it where it is to stand, or in front of the socket where it may
+    /// not.
     pub(crate) fn post<M>(&self, load: impl Fn(Hook) -> io::Result<(M, Program)>) -> io::Result<Posted<M>> {
         let refused = match mode(self.wanted).map(|mode| self.post_at_card(mode, &load)) {
             Some(Ok(posted)) => return Ok(posted),

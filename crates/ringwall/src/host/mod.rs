@@ -1,8 +1,10 @@
 //! `ringwall host`: one daemon guards one interface.
 //!
-//! - `run.rs`: from the configuration to a taken interface, in an order that leaves nothing half done;
+//! - `run.rs`: from the configuration to a taken interface, in an order that leaves nothing half
+//!   done;
 //!   `start.rs`: from there to the first frame; `release.rs`: the end.
-//! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of itself.
+//! - `interface.rs`: the taken interface, as the supervisor sees it; `reports.rs`: what it says of
+//!   itself.
 //! - `kernel.rs`: where a mode's program stands in the kernel.
 //! - `identity.rs`: who this host is; `renewal.rs`: another certificate for the same key;
 //!   `renewed.rs`: the daemon takes it; `expiry.rs`: certificates that end soon.

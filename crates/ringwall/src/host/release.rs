@@ -20,7 +20,8 @@ pub(crate) fn release_interface(config: &Config) -> Result<bool, Failure> {
     Ok(is_taken)
 }
 
-/// Gives the interface back after its daemon has ended. One that was killed has left its socket behind.
+/// Gives the interface back after its daemon has ended. One that was killed has left its socket
+/// behind.
 pub(super) fn give_back(config: &Config) -> Result<(), Failure> {
     let report = system::takeover::release(&config.host.interface, &config.host.run_dir, &config.host.state_dir)?;
     for warning in &report.warnings {

@@ -33,7 +33,8 @@ use crate::monitor::Disk;
 /// What of a mode decides how its interface is taken and opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
-    /// What alone comes to this program, where the kernel can carry the rest; nothing where all does.
+    /// What alone comes to this program, where the kernel can carry the rest; nothing where all
+    /// does.
     pub(crate) kept: Option<Kept>,
     /// How the ports are opened beside that.
     pub(crate) ports: fn(PacketOptions) -> PacketOptions,
@@ -86,11 +87,13 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The maps of a mode's program, if the kernel took it, and how that is; nothing where a mode has none.
+/// The maps of a mode's program, if the kernel took it, and how that is; nothing where a mode has
+/// none.
 pub(crate) type Checks<M> = Option<(Option<M>, Standing)>;
 
 impl<'a> Start<'a> {
-    /// Everything between the take-over and the first frame. `checks` puts a mode's program into the kernel.
+    /// Everything between the take-over and the first frame. `checks` puts a mode's program into
+    /// the kernel.
     pub(crate) fn prepare<M, B: Beside>(
         self,
         identity: Option<&Arc<HostIdentity>>,
@@ -143,7 +146,8 @@ impl<'a> Start<'a> {
         Ok(Ready { ports, maps, supervisor, clock: self.clock, precedence })
     }
 
-    /// Where every frame passes this program, the kernel says of none what is IPsec, and checks none of it.
+    /// Where every frame passes this program, the kernel says of none what is IPsec, and checks
+    /// none of it.
     fn check_in_kernel<M>(
         &self,
         ports: &Opened,

@@ -1,4 +1,5 @@
-//! Whose configuration a file is: commands that ask a daemon, and those that look at a file, serve every kind.
+//! Whose configuration a file is: commands that ask a daemon, and those that look at a file, serve
+//! every kind.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The whole configuration file of a host: one section for each mode, and those that belong to none.
+//! The whole configuration file of a host: one section for each mode, and those that belong to
+//! none.
 //!
 //! Whoever adds a mode adds its section here. What a section demands is in `modes/*/config.rs`.
 
@@ -45,7 +46,8 @@ pub(crate) struct Config {
     /// Whether this kernel cuts joined datagrams, once it was asked.
     #[serde(skip)]
     pub(crate) kernel_cuts: Option<bool>,
-    /// Whether the interface is a card of a wireless network, which the daemon finds out at its start.
+    /// Whether the interface is a card of a wireless network, which the daemon finds out at its
+    /// start.
     #[serde(skip)]
     pub(crate) is_wireless: bool,
 }
@@ -149,7 +151,8 @@ impl Config {
         warnings
     }
 
-    /// What a guarded host drops in this version because it is not carried. DHCP passes in clear before mode `enforce`.
+    /// What a guarded host drops in this version because it is not carried. DHCP passes in clear
+    /// before mode `enforce`.
     pub(crate) fn not_carried(&self) -> Vec<String> {
         let always: &[&str] = match self.host.mode {
             Mode::Cll => &["IPv6 of legacy hosts", "frames with VLAN tags on the wire"],
@@ -461,7 +464,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// What is said of `text`: a build without the paper profile refuses it before all else, and knows no suite of it.
+    /// What is said of `text`: a build without the paper profile refuses it before all else, and
+    /// knows no suite of it.
     pub(crate) fn mistake_of<'a>(text: &str, word: &'a str) -> &'a str {
         match word {
             _ if HAS_PAPER => word,

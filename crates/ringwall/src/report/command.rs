@@ -1,4 +1,5 @@
-//! `ringwall report`: tells the site's service how this host is, and fetches what the site has signed since.
+//! `ringwall report`: tells the site's service how this host is, and fetches what the site has
+//! signed since.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The forecast: who would be cut off, and which uses of the network with him, if hosts enforced now.
+//! The forecast: who would be cut off, and which uses of the network with him, if hosts enforced
+//! now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +15,8 @@ use crate::failure::Failure;
 use crate::output::say;
 use crate::recorder::rfc3339;
 
-/// What its JSON is called, and its version, which changes when a field goes or means something else.
+/// What its JSON is called, and its version, which changes when a field goes or means something
+/// else.
 pub(crate) const SCHEMA: &str = "ringwall-forecast";
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// Who was not heard for this long has gone, as a rule.
@@ -37,7 +39,8 @@ pub(crate) struct Forecast {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Source {
     pub(crate) mac: String,
-    /// The host of the site that has this hardware address: it is enrolled and does not speak under seal.
+    /// The host of the site that has this hardware address: it is enrolled and does not speak under
+    /// seal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) enrolled_as: Option<String>,
     /// The addresses that it was heard with.
@@ -62,8 +65,8 @@ pub(crate) struct Used {
 }
 
 impl Forecast {
-    /// Of these reports, each with the name of its host, by what was heard since then. `name_of` says whose a hardware address is
-    /// by the site's record.
+    /// Of these reports, each with the name of its host, by what was heard since then. `name_of`
+    /// says whose a hardware address is by the site's record.
     pub(crate) fn of<'a>(
         reports: impl Iterator<Item = (&'a str, &'a Report)>,
         since_unix_ms: u64,

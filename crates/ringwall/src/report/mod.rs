@@ -1,11 +1,12 @@
-//! What a host tells the site's service of itself (docs/decisions/0088-a-service-of-the-site.md), and what follows from it: what
-//! would break if it enforced.
+//! What a host tells the site's service of itself (docs/decisions/0088-a-service-of-the-site.md),
+//! and what follows from it: what would break if it enforced.
 //!
-//! - `gather.rs`: from what a daemon says to a report; `forecast.rs`: from reports to a forecast, and `ringwall forecast`;
+//! - `gather.rs`: from what a daemon says to a report; `forecast.rs`: from reports to a forecast,
+//!   and `ringwall forecast`;
 //!   `command.rs`: `ringwall report`; `asking.rs`: the way to the service.
 //!
-//! A report comes from a host that has proved who it is, and is believed no further: everything in it has a limit, and what is
-//! shown to a person has no character that a terminal obeys.
+//! A report comes from a host that has proved who it is, and is believed no further: everything in
+//! it has a limit, and what is shown to a person has no character that a terminal obeys.
 
 mod asking;
 mod command;
@@ -34,7 +35,8 @@ pub(crate) const BREAKS_MAX: usize = 128;
 pub(crate) const USES_MAX: usize = 512;
 /// Longest word in it, in bytes.
 const WORD_MAX: usize = 64;
-// A use is shorter than 200 bytes of JSON, whatever its addresses; a host in clear has 100 beside them.
+// A use is shorter than 200 bytes of JSON, whatever its addresses; a host in clear has 100 beside
+// them.
 const _: () = assert!(200 * USES_MAX + 100 * BREAKS_MAX + 4096 < BYTES_MAX, "every report that is made can be sent");
 
 /// Everything that a host tells.

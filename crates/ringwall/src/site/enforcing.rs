@@ -1,7 +1,8 @@
-//! `ringwall site enforce`: a group enforces on trial, and for good only if every host of it goes on reporting.
+//! `ringwall site enforce`: a group enforces on trial, and for good only if every host of it goes
+//! on reporting.
 //!
-//! The policy itself goes back at a time (record 0082), so nothing need live for that: neither this command, nor the service, nor
-//! the machine they run on.
+//! The policy itself goes back at a time (record 0082), so nothing need live for that: neither this
+//! command, nor the service, nor the machine they run on.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -121,8 +122,8 @@ impl Trial {
         self.began_ms.saturating_add(millis(self.lasts))
     }
 
-    /// Kept is what every host has reported in the second half of the trial: who cut himself off has not. The last tenth is left
-    /// for hosts to hear that it is kept before they go back.
+    /// Kept is what every host has reported in the second half of the trial: who cut himself off
+    /// has not. The last tenth is left for hosts to hear that it is kept before they go back.
     fn judge(&self, of_group: &OfGroup<'_>, told: &Told, now_ms: u64) -> Outcome {
         let half_ms = self.began_ms + millis(self.lasts) / 2;
         let is_good = |name: &&str| {

@@ -138,8 +138,9 @@ impl Ip {
         }
     }
 
-    /// Who is to read the packet in the end. That is another than the destination where a route was written into it that is
-    /// still to be followed, which only presets without the rules about options and extensions let through.
+    /// Who is to read the packet in the end. That is another than the destination where a route was
+    /// written into it that is still to be followed, which only presets without the rules about
+    /// options and extensions let through.
     pub(crate) fn recipient(&self) -> IpAddr {
         let routed = match self {
             Ip::V4(header) => v4::recipient(&header.options).map(IpAddr::from),

@@ -76,7 +76,8 @@ impl Note {
         self.kind != NoteKind::Other
     }
 
-    /// The block as it is to be written where every frame is Ethernet's and has no checksum behind it.
+    /// The block as it is to be written where every frame is Ethernet's and has no checksum behind
+    /// it.
     pub(super) fn written(&self, big_endian: bool) -> Vec<u8> {
         let mut block = self.block.clone();
         match self.kind {
@@ -127,7 +128,8 @@ impl Order {
         if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
-    /// Each option with its code, as it stands there; what follows the end or leaves the room is none.
+    /// Each option with its code, as it stands there; what follows the end or leaves the room is
+    /// none.
     fn options(self, bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         let mut rest = bytes;
         std::iter::from_fn(move || {

@@ -26,8 +26,8 @@ const INTERFACES_MAX: usize = 1 << 16;
 const LINK_TYPE: i32 = 0xffff;
 /// Blocks of packets as the first drafts of pcapng had them.
 const PACKET_BLOCK: u32 = 2;
-/// Other types of blocks: an interface, a packet without a time, one with everything, and what programs that rewrite a
-/// file are not to copy.
+/// Other types of blocks: an interface, a packet without a time, one with everything, and what
+/// programs that rewrite a file are not to copy.
 const INTERFACE_BLOCK: u32 = 1;
 const SIMPLE_BLOCK: u32 = 3;
 const ENHANCED_BLOCK: u32 = 6;

@@ -1,7 +1,7 @@
 //! Captures that are compressed, taken apart while they are read.
 //!
-//! Whoever wrote one may have written a trap: a few bytes that become terabytes. So what comes out is
-//! bounded by what went in, and so is the memory that a window takes.
+//! Whoever wrote one may have written a trap: a few bytes that become terabytes. So what comes out
+//! is bounded by what went in, and so is the memory that a window takes.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
@@ -174,7 +174,8 @@ mod tests {
         assert_eq!(unpack(b"", 100).expect("empty"), b"");
     }
 
-    /// Tools that work in parallel write several members, and zstd's seekable form frames without data.
+    /// Tools that work in parallel write several members, and zstd's seekable form frames without
+    /// data.
     #[test]
     fn several_members_are_read_one_behind_the_other() {
         let skipped = [&[0x5e, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 7, 7, 7][..], &bytes(ZSTANDARD)].concat();

@@ -89,7 +89,8 @@ impl<W: Write> CaptureWriter<W> {
         self.interface = interface;
     }
 
-    /// What is said of the next frame, as [`frame_options`](super::CaptureReader::frame_options) gives it.
+    /// What is said of the next frame, as [`frame_options`](super::CaptureReader::frame_options)
+    /// gives it.
     pub fn set_options(&mut self, options: &[u8]) {
         self.options.clear();
         self.options.extend_from_slice(options);

@@ -1,5 +1,6 @@
 //! Frames longer than any super-frame, where an administrator raised what Linux joins: they become
-//! super-frames in the room where they lie, one after the other, so that no byte of theirs is copied.
+//! super-frames in the room where they lie, one after the other, so that no byte of theirs is
+//! copied.
 
 use std::ops::Range;
 
@@ -34,7 +35,8 @@ impl Big {
         Some(Big { plan, meta: segment_meta(&plan, meta), gso, skip, headers, next: 0 })
     }
 
-    /// Has the next piece stand in `frame`, which is the one begun with; where, and what is to be known of it.
+    /// Has the next piece stand in `frame`, which is the one begun with; where, and what is to be
+    /// known of it.
     pub(super) fn next(&mut self, frame: &mut [u8]) -> Option<(Range<usize>, Meta)> {
         let place = self.plan.place(&self.headers, self.next, frame.get_mut(self.skip..)?)?;
         let payload_len = place.len() - self.headers.len();
@@ -55,7 +57,8 @@ mod tests {
 
     use super::*;
 
-    /// A frame of IPv6 with an option that says its length (RFC 2675), 144,000 bytes of data in 100 segments.
+    /// A frame of IPv6 with an option that says its length (RFC 2675), 144,000 bytes of data in 100
+    /// segments.
     fn frame() -> Vec<u8> {
         let mut frame = [&[2; 12][..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 0, 64], &[0xfd; 32]].concat();
         frame.extend([&[6, 0, 0xc2, 4][..], &(8 + 20 + 144_000_u32).to_be_bytes()].concat());

@@ -27,8 +27,8 @@ pub const JOINED_MAX_FRAMES: usize = 64;
 /// Distance between receive buffers. Not a multiple of 4 KiB, or the headers of all frames of a batch would compete for
 /// the same few cache lines.
 pub const RECEIVE_STRIDE_BYTES: usize = 66_240;
-/// The same once a frame came that is longer than any super-frame: where an administrator raised what Linux joins. Not
-/// before, since memory that was touched stays.
+/// The same once a frame came that is longer than any super-frame: where an administrator raised
+/// what Linux joins. Not before, since memory that was touched stays.
 pub const BIG_STRIDE_BYTES: usize = BIG_FRAME_MAX_BYTES + 64;
 /// Frames taken from the wire by one call from then on.
 pub const BIG_BATCH_MAX_FRAMES: usize = 16;

@@ -211,7 +211,8 @@ impl PacketReceiver {
         Some(piece)
     }
 
-    /// The next piece of the message that is longer than a super-frame, which is the one last taken.
+    /// The next piece of the message that is longer than a super-frame, which is the one last
+    /// taken.
     fn next_of_big(&mut self) -> Option<Frame<'_>> {
         let (whole, _) = self.source.frame(self.next - 1)?;
         let frame = &mut whole[PACKET_LEN..];

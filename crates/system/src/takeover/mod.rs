@@ -247,8 +247,8 @@ pub struct Card {
     pub index: u32,
     /// Its hardware address.
     pub mac: MacAddress,
-    /// The one that it was made with, if its driver tells. A wireless card has others while it looks
-    /// for a network.
+    /// The one that it was made with, if its driver tells. A wireless card has others while it
+    /// looks for a network.
     pub permanent_mac: Option<MacAddress>,
     /// Whether it is switched on.
     pub is_up: bool,

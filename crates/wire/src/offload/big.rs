@@ -1,6 +1,6 @@
-//! Frames longer than a length field can say, as Linux makes them of TCP where an administrator lets
-//! it ("BIG TCP"): the header says zero, and in IPv6 an option says the length (RFC 2675). They never
-//! stand on a wire. Here they become super-frames of the usual size.
+//! Frames longer than a length field can say, as Linux makes them of TCP where an administrator
+//! lets it ("BIG TCP"): the header says zero, and in IPv6 an option says the length (RFC 2675).
+//! They never stand on a wire. Here they become super-frames of the usual size.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ const JUMBO_LEN: usize = 8;
 const JUMBO: [u8; 3] = [0, 0xc2, 4];
 const NEXT_HEADER: usize = 6;
 
-/// Takes the header with the length out of a frame that is longer than its packet can say; from where on it is to be
-/// read then. `None` if it is no such frame.
+/// Takes the header with the length out of a frame that is longer than its packet can say; from
+/// where on it is to be read then. `None` if it is no such frame.
 pub fn unfold(frame: &mut [u8]) -> Option<usize> {
     let (ethertype, at) = layer::network_layer(frame)?;
     let packet = frame.get_mut(at..)?;
@@ -45,8 +45,8 @@ pub fn unfold(frame: &mut [u8]) -> Option<usize> {
 }
 
 impl Plan {
-    /// Plans how to cut a frame that was [unfolded](unfold) into super-frames, each of which stands for as many segments of
-    /// `cut` as have room in a packet.
+    /// Plans how to cut a frame that was [unfolded](unfold) into super-frames, each of which stands
+    /// for as many segments of `cut` as have room in a packet.
     ///
     /// # Errors
     /// As [`Plan::new`]; what is tunnelled is not known.
@@ -71,8 +71,8 @@ impl Plan {
         Ok(Plan { kind: cut.kind, size, joined, frame_len: frame.len(), headers_len, transport, network, tunnel: None })
     }
 
-    /// Has piece `index` stand by itself, from one piece to the next: its headers, made of `headers` as they were, take the place
-    /// of what the piece before ended with. Where it stands.
+    /// Has piece `index` stand by itself, from one piece to the next: its headers, made of
+    /// `headers` as they were, take the place of what the piece before ended with. Where it stands.
     ///
     /// `None` when there is no such piece, or `frame` is not the one that was planned.
     pub fn place(&self, headers: &[u8], index: usize, frame: &mut [u8]) -> Option<Range<usize>> {

@@ -3,7 +3,8 @@
 use super::*;
 use crate::offload::unfold;
 
-/// 150,000 bytes of data: RFC 2675 has the length in an option of type 0xc2, four bytes long, in a header of 8 bytes.
+/// 150,000 bytes of data: RFC 2675 has the length in an option of type 0xc2, four bytes long, in a
+/// header of 8 bytes.
 const LEN: usize = 150_000;
 const SIZE: u16 = 1440;
 
@@ -54,7 +55,8 @@ fn pieces(mut frame: Vec<u8>, kind: Kind) -> (Vec<Vec<u8>>, Vec<usize>) {
 #[test]
 fn frames_beyond_64_kib_become_super_frames_that_say_the_same() {
     let data = payload(LEN);
-    // In each as many segments as fit: (65535 - 60) / 1440 = 45 of IPv6, (65535 - 52) / 1440 = 45 of IPv4.
+    // In each as many segments as fit: (65535 - 60) / 1440 = 45 of IPv6, (65535 - 52) / 1440 = 45
+    // of IPv4.
     let cases = [
         (big_v6(&data, true), Kind::TcpV6, 74, 1_u32),
         (big_v6(&data, false), Kind::TcpV6, 74, 1),

@@ -1,4 +1,5 @@
-//! Hosts whose stacks hand over frames beyond 64 KiB ("BIG TCP") reach each other through the gateway.
+//! Hosts whose stacks hand over frames beyond 64 KiB ("BIG TCP") reach each other through the
+//! gateway.
 
 use std::io::{Read, Write};
 use std::net::{Ipv6Addr, TcpStream};

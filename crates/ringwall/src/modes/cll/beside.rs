@@ -1,5 +1,5 @@
-//! What a link layer's daemon keeps beside frames: who has proved himself, when certificates end, what
-//! the authority signs for all hosts, tickets, and the neighbours that it entered.
+//! What a link layer's daemon keeps beside frames: who has proved himself, when certificates end,
+//! what the authority signs for all hosts, tickets, and the neighbours that it entered.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -190,7 +190,8 @@ impl Cll {
         self.legacy.iter().map(read).collect()
     }
 
-    /// Where forged frames are to end. A laboratory that weakens checks sees every frame: the kernel's are never weakened.
+    /// Where forged frames are to end. A laboratory that weakens checks sees every frame: the
+    /// kernel's are never weakened.
     pub(crate) fn layers(&self, lab: Option<&Lab>) -> Layers {
         match self.layers.layers() {
             Layers::Kernel if lab.is_some_and(|lab| !lab.weaken.is_empty()) => Layers::Twin,
@@ -198,8 +199,8 @@ impl Cll {
         }
     }
 
-    /// Which frames leave in trains where the kernel cuts them or not. Under `auto` none do where it
-    /// does not, and nothing is kept free for them.
+    /// Which frames leave in trains where the kernel cuts them or not. Under `auto` none do where
+    /// it does not, and nothing is kept free for them.
     pub(crate) fn trains(&self, kernel_cuts: Option<bool>) -> Trains {
         let cuts = kernel_cuts.unwrap_or(true);
         if self.trains == Trains::Auto && !cuts { Trains::Off } else { self.trains }

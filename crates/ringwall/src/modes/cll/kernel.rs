@@ -1,7 +1,7 @@
 //! The program in front of the link layer, and its maps.
 //!
-//! It is opened with the privileges of the start. Afterwards the daemon keeps nothing but the descriptors, which is enough to enter
-//! keys and to read counters, and which end with it.
+//! It is opened with the privileges of the start. Afterwards the daemon keeps nothing but the
+//! descriptors, which is enough to enter keys and to read counters, and which end with it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,7 +20,8 @@ const NAME: &str = "ringwall_shield";
 /// The kernel as outpost.
 pub(super) type Outpost = KernelPost<KernelMaps>;
 
-/// Puts the program where `front` says if `wanted` says so. Where the kernel has none, the twin makes the same checks.
+/// Puts the program where `front` says if `wanted` says so. Where the kernel has none, the twin
+/// makes the same checks.
 pub(super) fn open(wanted: Layers, own: Own, front: &Front<'_>) -> (Option<Outpost>, Standing) {
     if wanted != Layers::Kernel {
         return (None, Standing::without_kernel(wanted));

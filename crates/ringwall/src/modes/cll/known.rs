@@ -2,8 +2,9 @@
 //! them is heard in clear again. With each stands the newest time that it has said in a handshake,
 //! so that after a restart recordings of it are told from requests.
 //!
-//! The link layer says who proved himself; this is the file in the state directory in which that is kept. It holds no secret, but
-//! who can write it can have a host locked out or heard in clear again, so it belongs to root alone.
+//! The link layer says who proved himself; this is the file in the state directory in which that is
+//! kept. It holds no secret, but who can write it can have a host locked out or heard in clear
+//! again, so it belongs to root alone.
 
 use std::collections::BTreeMap;
 use std::path::Path;

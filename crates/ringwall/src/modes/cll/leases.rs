@@ -1,4 +1,5 @@
-//! DHCP under the link layer: what this host's halves work with, and a DHCP server's authority over certificates.
+//! DHCP under the link layer: what this host's halves work with, and a DHCP server's authority over
+//! certificates.
 
 use std::path::Path;
 use std::sync::Arc;

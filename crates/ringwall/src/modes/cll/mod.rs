@@ -1,12 +1,16 @@
 //! Mode `cll`: the cryptographic link layer.
 //!
-//! - `config.rs`: its section; `start.rs`: from its files to the bump at work; `kernel.rs`: its program
+//! - `config.rs`: its section; `start.rs`: from its files to the bump at work; `kernel.rs`: its
+//!   program
 //!   in the kernel; `guard.rs`: the bump as the data path sees it.
 //! - `beside.rs`: what its daemon keeps beside frames; `reports.rs`: what it says of that.
-//! - `revocation.rs`: the site's list of revoked certificates; `rules.rs`: what is in force of the site's
+//! - `revocation.rs`: the site's list of revoked certificates; `rules.rs`: what is in force of the
+//!   site's
 //!   policy and of the host's own file; `signed.rs`: both as one.
-//! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept in a file.
-//! - `leases.rs`: DHCP under the link layer; `tickets.rs`: what associations are resumed with, on disk.
+//! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept
+//!   in a file.
+//! - `leases.rs`: DHCP under the link layer; `tickets.rs`: what associations are resumed with, on
+//!   disk.
 
 mod beside;
 pub(crate) mod config;

@@ -1,5 +1,5 @@
-//! How far the move to sealed frames is: the mode in force, who has proved himself, and what an operator changes of both while the
-//! daemon runs.
+//! How far the move to sealed frames is: the mode in force, who has proved himself, and what an
+//! operator changes of both while the daemon runs.
 
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Reads who has proved himself before. A damaged file is refused where it decides who is believed; elsewhere it is only
-    /// lost, because a host must not be locked out of a network that is still in clear.
+    /// Reads who has proved himself before. A damaged file is refused where it decides who is
+    /// believed; elsewhere it is only lost, because a host must not be locked out of a network that
+    /// is still in clear.
     pub(super) fn open(file: &Path, policy: Policy, disk: &Disk) -> Result<Progress, Failure> {
         let known = Known::open(disk).or_else(|failure| match policy.migration {
             Migration::Prefer => Err(failure),

@@ -1,8 +1,10 @@
-//! The site's list of revoked certificates: from a file that whoever runs the site's hosts puts in its place, and from peers.
+//! The site's list of revoked certificates: from a file that whoever runs the site's hosts puts in
+//! its place, and from peers.
 //!
-//! The file is read at the start and again whenever it changed; what a peer gives is kept in the state directory. The authority's
-//! signature is what counts, not who wrote the file or gave the list; an older list than the one in use is refused, and so is
-//! one that cannot be read: what is known stays known.
+//! The file is read at the start and again whenever it changed; what a peer gives is kept in the
+//! state directory. The authority's signature is what counts, not who wrote the file or gave the
+//! list; an older list than the one in use is refused, and so is one that cannot be read: what is
+//! known stays known.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +26,8 @@ const REMEDY: &str = "copy `revoked.crl.pem` of the site's directory there, whol
 
 /// The list in force, and where newer ones come from.
 pub(super) struct Revocations {
-    /// The file that an operator puts in its place, if one is named, and its version when it was last read.
+    /// The file that an operator puts in its place, if one is named, and its version when it was
+    /// last read.
     followed: Option<(PathBuf, Option<Version>)>,
     /// Where these files are, and where a list is kept that came from a peer.
     disk: Disk,
@@ -46,8 +49,8 @@ pub(super) enum Look {
 }
 
 impl Revocations {
-    /// Reads the lists for the first time: that of the operator's file, which must be there if one is named, and the one that peers
-    /// gave. The newer is in force.
+    /// Reads the lists for the first time: that of the operator's file, which must be there if one
+    /// is named, and the one that peers gave. The newer is in force.
     pub(super) fn open(config: &Config, identity: &Arc<HostIdentity>, disk: &Disk) -> Result<Revocations, Failure> {
         let kept = Home::new(&config.host.state_dir, &config.host.interface).path(&Kept::Revoked);
         let file = config.cll.revocation_list.as_deref();

@@ -38,7 +38,8 @@ impl Sealing {
     pub(super) fn make(surroundings: &Surroundings<'_>) -> Result<Sealing, Failure> {
         let Surroundings { file, config, disk, now } = *surroundings;
         let identity = load_identity(config, now, disk)?;
-        // What is wrong with it must show before the interface is touched; the wire is not known yet.
+        // What is wrong with it must show before the interface is touched; the wire is not known
+        // yet.
         leases::settings(config, &identity, config.cll.ipv6, 0)?;
         let signed = Signed::open(config, &identity, now, disk)?;
         let progress = Progress::open(file, signed.rules().policy.clone(), disk)?;
@@ -83,7 +84,8 @@ impl Plan for Sealing {
     }
 }
 
-/// What earlier runs have kept to resume associations with. A host that cannot keep any makes handshakes instead.
+/// What earlier runs have kept to resume associations with. A host that cannot keep any makes
+/// handshakes instead.
 fn kept_tickets(config: &Config, identity: &HostIdentity, disk: &Disk) -> Option<(TicketFiles, Remembered)> {
     TicketFiles::open(config, identity, disk).unwrap_or_else(|failure| {
         tracing::warn!(interface = config.host.interface, "{failure}");
@@ -91,7 +93,8 @@ fn kept_tickets(config: &Config, identity: &HostIdentity, disk: &Disk) -> Option
     })
 }
 
-/// The program in front of the wire's port or card. It has frames to check where all come to this program.
+/// The program in front of the wire's port or card. It has frames to check where all come to this
+/// program.
 fn checks(config: &Config, identity: &HostIdentity, ground: &Ground<'_>) -> Checks<Outpost> {
     let Opened::Tap(ports) = ground.ports else { return None };
     let (mac, ethertype) = (identity.certificate().mac(), config.cll.ethertype.ethertype());

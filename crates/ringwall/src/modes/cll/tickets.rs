@@ -1,5 +1,5 @@
-//! Tickets of the link layer on disk, so that associations are resumed after a reboot of either side (docs/protocol.md,
-//! section 25).
+//! Tickets of the link layer on disk, so that associations are resumed after a reboot of either
+//! side (docs/protocol.md, section 25).
 //!
 //! One directory for each interface, with a file for each peer's ticket and one for the keys of
 //! this host's own; all for root only. A file is written whole or not at all, and what a killed
@@ -94,7 +94,8 @@ impl TicketFiles {
         bytes.as_chunks().0.iter().copied().take(TICKETS_SPENT_MAX).collect()
     }
 
-    /// The ticket in the file of this name. One that is damaged, or of another site or host, is removed.
+    /// The ticket in the file of this name. One that is damaged, or of another site or host, is
+    /// removed.
     fn read_ticket(&self, name: &str, identity: &HostIdentity) -> Option<HeldTicket> {
         if name == KEYS || name == SPENT {
             return None;
@@ -110,7 +111,8 @@ impl TicketFiles {
         ticket
     }
 
-    /// Takes in what the link layer wants kept or forgotten; false if the effect is about something else.
+    /// Takes in what the link layer wants kept or forgotten; false if the effect is about something
+    /// else.
     pub(super) fn take(&mut self, effect: &Effect) -> bool {
         match effect {
             Effect::KeepTicket(ticket) => _ = self.tickets.insert(ticket.mac(), Some(ticket.clone())),
@@ -184,7 +186,8 @@ fn make_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(directory)
 }
 
-/// Names of the files in `directory`, in order; those of other programs, which this one never makes, are left out.
+/// Names of the files in `directory`, in order; those of other programs, which this one never
+/// makes, are left out.
 fn names_in(directory: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {

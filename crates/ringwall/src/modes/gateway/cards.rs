@@ -86,7 +86,8 @@ impl Cards {
         Ok(())
     }
 
-    /// Has the scrubber cut what leaves for the smaller link, unless the configuration says for which.
+    /// Has the scrubber cut what leaves for the smaller link, unless the configuration says for
+    /// which.
     fn tell_mtu(&self, journal: &mut Journal, link: &Link<Scrubbed>) {
         if self.gate.mtu.is_some() {
             return;
@@ -211,7 +212,8 @@ impl Ward for Cards {
     }
 }
 
-/// How often each rule acted, those at zero too: a name that is missing would look like one that does not exist.
+/// How often each rule acted, those at zero too: a name that is missing would look like one that
+/// does not exist.
 fn acted(scrubbing: &Scrubbing) -> BTreeMap<String, u64> {
     Rule::ALL.iter().map(|rule| (rule.name().to_owned(), scrubbing.counters.of(*rule))).collect()
 }

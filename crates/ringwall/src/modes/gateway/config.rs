@@ -351,7 +351,8 @@ impl Gate {
         Ok(())
     }
 
-    /// The whole of what is in force, as `config show` prints it: every rule by name, and nothing left to the preset.
+    /// The whole of what is in force, as `config show` prints it: every rule by name, and nothing
+    /// left to the preset.
     pub(crate) fn filled(&self, file: &Path) -> Result<Gate, Failure> {
         let settings = self.settings(file, scrub::limits::MTU)?;
         let rules =

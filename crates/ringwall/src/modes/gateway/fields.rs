@@ -52,7 +52,8 @@ fn has_ports(kind: u8) -> bool {
     kind == protocol::TCP || kind == protocol::UDP
 }
 
-/// Names and values, from the outermost header in; checksums are left out, which follow from the rest.
+/// Names and values, from the outermost header in; checksums are left out, which follow from the
+/// rest.
 pub(super) fn of(frame: &[u8], shown: usize) -> Vec<(&'static str, String)> {
     let Some((ethertype, start)) = layer::network_layer(frame) else { return vec![bytes("frame", frame, shown)] };
     let mut fields = vec![bytes("link header", &frame[..start.min(frame.len())], shown + 6)];
@@ -127,7 +128,8 @@ fn short(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).map_or(0, |pair| u16::from_be_bytes([pair[0], pair[1]]))
 }
 
-/// How many bytes and the first of them; of longer ones a hash, so that they differ where any of them does.
+/// How many bytes and the first of them; of longer ones a hash, so that they differ where any of
+/// them does.
 fn bytes(name: &'static str, content: &[u8], shown: usize) -> (&'static str, String) {
     let mut text = format!("{} bytes", content.len());
     for byte in content.iter().take(shown) {

@@ -47,8 +47,8 @@ pub(crate) struct FlowsArgs {
 pub(crate) struct BlockArgs {
     #[command(flatten)]
     gate: GateDaemonArgs,
-    /// Address and port of the trusted host and of the untrusted one, as `gate flows` shows them; without them the
-    /// connections that are blocked are listed.
+    /// Address and port of the trusted host and of the untrusted one, as `gate flows` shows them;
+    /// without them the connections that are blocked are listed.
     #[arg(value_name = "ADDRESS:PORT", num_args = 2)]
     ends: Vec<SocketAddr>,
     /// VLAN identifiers of the connection, as `gate flows` shows them.

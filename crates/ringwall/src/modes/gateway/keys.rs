@@ -1,5 +1,6 @@
-//! The scrubber's secrets: made at the first start and kept in a file that outlives the daemon but not the machine, so that
-//! flows whose numbers are shifted survive a restart and nothing links the numbers of two boots.
+//! The scrubber's secrets: made at the first start and kept in a file that outlives the daemon but
+//! not the machine, so that flows whose numbers are shifted survive a restart and nothing links the
+//! numbers of two boots.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,7 +22,8 @@ const REMEDY: &str = "remove it; flows whose numbers are shifted end then";
 pub(super) enum Kept {
     /// Those of the run before.
     Before(Keys),
-    /// They were made just now: no earlier run had them, or the file in which it kept its own is lost.
+    /// They were made just now: no earlier run had them, or the file in which it kept its own is
+    /// lost.
     New(Keys),
 }
 

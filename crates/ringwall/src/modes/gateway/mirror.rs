@@ -1,7 +1,8 @@
-//! A copy of everything that leaves a gateway, both ways, for whoever watches: an intrusion detection system then sees what
-//! the hosts see, and nothing that they would read otherwise.
+//! A copy of everything that leaves a gateway, both ways, for whoever watches: an intrusion
+//! detection system then sees what the hosts see, and nothing that they would read otherwise.
 //!
-//! A mirror never holds the data path up: what its port does not take at once is lost to it and counted.
+//! A mirror never holds the data path up: what its port does not take at once is lost to it and
+//! counted.
 
 use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, sink};
 use system::port::{PacketPort, PacketSender, Sender};

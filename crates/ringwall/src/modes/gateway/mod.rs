@@ -1,10 +1,13 @@
 //! `ringwall gate`: the scrubber between a trusted and an untrusted network.
 //!
-//! - `run.rs`: between two cards, as a daemon; `cards.rs`: those cards, as the supervisor sees them; `guard.rs`: the scrubber,
+//! - `run.rs`: between two cards, as a daemon; `cards.rs`: those cards, as the supervisor sees
+//!   them; `guard.rs`: the scrubber,
 //!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
-//! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the daemon;
+//! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the
+//!   daemon;
 //!   `kind.rs`: what its two threads say to each other.
-//! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`: what
+//! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`:
+//!   what
 //!   became of single frames, `fields.rs`: what stands in them; `progress.rs`: how far it is;
 //!   `report.rs`: what it says at its end.
 

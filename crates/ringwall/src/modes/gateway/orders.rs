@@ -8,7 +8,8 @@ use crate::daemon::reports::silence;
 use crate::daemon::{Command, Link, Unanswered};
 use crate::protocol::{Answer, Ask, Flow};
 
-/// Connections in one answer: the data path stands still while it lists them, about a millisecond for so many.
+/// Connections in one answer: the data path stands still while it lists them, about a millisecond
+/// for so many.
 const FLOWS_LISTED_MAX: usize = 10_000;
 
 /// The answer to a question or an order about connections.

@@ -1,8 +1,9 @@
 //! `ringwall gate replay`: the scrubber over a capture, without a network.
 //!
-//! Time is the capture's. A captured frame carries no metadata, so three things are assumed: which side it came from, that a
-//! checksum which is only begun was left to the sender's card, and how a super-frame is to be cut. And both hosts answer what they
-//! have seen, so numbers and windows of the handshake are not changed here.
+//! Time is the capture's. A captured frame carries no metadata, so three things are assumed: which
+//! side it came from, that a checksum which is only begun was left to the sender's card, and how a
+//! super-frame is to be cut. And both hosts answer what they have seen, so numbers and windows of
+//! the handshake are not changed here.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -46,7 +47,8 @@ const UNSEEN: [Rule; 5] = [
 pub(super) const STANDARD: &str = "-";
 /// Where a capture goes that nobody asked for.
 const NOWHERE: &str = "/dev/null";
-/// How long after the last frame timers go on: longer than anything waits in the scrubber that still comes out.
+/// How long after the last frame timers go on: longer than anything waits in the scrubber that
+/// still comes out.
 const AFTER_THE_END: Duration = Duration::from_secs(120);
 /// Pieces of due work in one turn.
 const TICK_BUDGET: usize = 1024;
@@ -56,17 +58,20 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Options of `ringwall gate replay`
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    /// The capture to read, pcap or pcapng, also compressed by gzip or zstd; - for the standard input.
+    /// The capture to read, pcap or pcapng, also compressed by gzip or zstd; - for the standard
+    /// input.
     #[arg(long, value_name = "FILE")]
     read: PathBuf,
-    /// Where what leaves is written; - for the standard output. A name that ends in .pcap or .pcapng says the format,
-    /// otherwise it is that of the capture.
+    /// Where what leaves is written; - for the standard output. A name that ends in .pcap or
+    /// .pcapng says the format, otherwise it is that of the capture.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["explain", "diff"])]
     write: Option<PathBuf>,
-    /// Writes a pcapng of all frames with a comment on each that was changed, held or dropped: by which rule, for which reason.
+    /// Writes a pcapng of all frames with a comment on each that was changed, held or dropped: by
+    /// which rule, for which reason.
     #[arg(long, value_name = "FILE")]
     explain: Option<PathBuf>,
-    /// Shows the frames of one flow before and after: addresses and ports of its two ends, in any order.
+    /// Shows the frames of one flow before and after: addresses and ports of its two ends, in any
+    /// order.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 2)]
     diff: Vec<SocketAddr>,
     /// Addresses of the trusted side, such as 192.0.2.0/24; may be given several times.
@@ -126,7 +131,8 @@ impl ReplayArgs {
             settings.rules.set(rule, Action::Off);
         }
         settings.misses_segments = true;
-        // Where nobody named the links' subnets, trusted networks are taken for those. A single host tells of no link.
+        // Where nobody named the links' subnets, trusted networks are taken for those. A single
+        // host tells of no link.
         if settings.subnets.is_empty() {
             let is_host = |net: &Network| net.prefix_len == if net.address.is_ipv4() { 32 } else { 128 };
             settings.subnets = self.trusted.iter().copied().filter(|net| !is_host(net)).collect();
@@ -420,7 +426,8 @@ fn at(now: Instant) -> Now {
     Now { since_boot: now, wall: None }
 }
 
-/// How a packet that no link carries in one piece was to be cut: the capture shows what a host's stack hands to its card.
+/// How a packet that no link carries in one piece was to be cut: the capture shows what a host's
+/// stack hands to its card.
 fn gso(frame: &Frame<'_>, mtu: usize) -> Option<Gso> {
     let (ethertype, network) = layer::network_layer(frame.bytes)?;
     if frame.bytes.len() <= network + mtu {

@@ -1,4 +1,5 @@
-//! What a replay says at its end: what it took for granted, what became of the frames, what it lacks.
+//! What a replay says at its end: what it took for granted, what became of the frames, what it
+//! lacks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,14 +40,15 @@ pub(super) struct Report {
 /// What a capture lacks, and what was not read of it.
 #[derive(Debug, Serialize)]
 pub(super) struct Lacks {
-    /// Frames that were not read: cut by the snap length, longer than any port hands over, of a link without Ethernet,
-    /// encrypted on the air, or without any packet.
+    /// Frames that were not read: cut by the snap length, longer than any port hands over, of a
+    /// link without Ethernet, encrypted on the air, or without any packet.
     pub(super) cut_frames: u64,
     pub(super) too_long_frames: u64,
     pub(super) other_link_frames: u64,
     pub(super) encrypted_frames: u64,
     pub(super) frames_without_packet: u64,
-    /// Blocks beside the frames that are not written: a pcap file has no place for them, or there was no room.
+    /// Blocks beside the frames that are not written: a pcap file has no place for them, or there
+    /// was no room.
     pub(super) notes: u64,
     /// Holes that a host acknowledged and that the capture never fills, and their bytes.
     pub(super) missing_segments: u64,

@@ -1,7 +1,8 @@
-//! `ringwall gate run` and `release`: from the configuration to two cards with a scrubber between them, and back.
+//! `ringwall gate run` and `release`: from the configuration to two cards with a scrubber between
+//! them, and back.
 //!
-//! Everything that can be wrong with files is found before a card is touched. Then: take both cards, open the ports, drop
-//! privileges, and only then read the first frame.
+//! Everything that can be wrong with files is found before a card is touched. Then: take both
+//! cards, open the ports, drop privileges, and only then read the first frame.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,8 @@ pub(crate) struct RunArgs {
     /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Puts the null bump in the scrubber's place: same ports, nothing is looked at. For benchmarks.
+    /// Puts the null bump in the scrubber's place: same ports, nothing is looked at. For
+    /// benchmarks.
     #[arg(long, hide = true)]
     null: bool,
 }
@@ -205,7 +207,8 @@ fn port(plan: &Plan, gateway: &Gateway, role: Role) -> Result<PacketPort, Failur
         .map_err(|error| failed(plan, &format!("opening {}", card.name), &error))
 }
 
-/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece; whether they do, or why not.
+/// Has super-frames inside of tunnels stay whole, if they can leave by every port in one piece;
+/// whether they do, or why not.
 fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
     let mut ports: Vec<_> = ports.collect();
     if let Some(error) = ports.iter().find_map(|port| port.sender.tunnels_refused()) {

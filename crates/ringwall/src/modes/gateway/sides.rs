@@ -1,4 +1,5 @@
-//! From which side of a gateway did a captured frame come? A capture does not say it, so somebody has to.
+//! From which side of a gateway did a captured frame come? A capture does not say it, so somebody
+//! has to.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,19 +9,22 @@ use scrub::settings::Network;
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddress, ipv4, ipv6, layer};
 
-/// Pairs of addresses whose first speaker is remembered; the frames of further pairs count as the untrusted side's.
+/// Pairs of addresses whose first speaker is remembered; the frames of further pairs count as the
+/// untrusted side's.
 const PAIRS_MAX: usize = 1 << 20;
 
 /// How the side is told.
 #[derive(Debug)]
 pub(crate) enum Sides {
-    /// By source address: those of these networks are trusted. A frame without one is the untrusted side's.
+    /// By source address: those of these networks are trusted. A frame without one is the untrusted
+    /// side's.
     Networks(Vec<Network>),
     /// By source hardware address: these are trusted hosts or routers.
     Hardware(Vec<MacAddress>),
     /// By the capture's interface: these are on the trusted side.
     Interfaces(Vec<u32>),
-    /// By who speaks first: of two hosts he is the untrusted one, as clients of a server behind the gateway are.
+    /// By who speaks first: of two hosts he is the untrusted one, as clients of a server behind the
+    /// gateway are.
     FirstSpeaker(Speakers),
 }
 

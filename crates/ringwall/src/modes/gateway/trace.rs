@@ -1,4 +1,5 @@
-//! What became of single frames of a capture: a pcapng with comments, and one flow before and after.
+//! What became of single frames of a capture: a pcapng with comments, and one flow before and
+//! after.
 
 use std::fmt::Write as _;
 use std::io;

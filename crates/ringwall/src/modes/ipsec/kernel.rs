@@ -1,5 +1,6 @@
-//! The programs around an IPsec stack's shield, and their maps: the one that judges, in front of the socket or the card, and the one that
-//! hands on to the stack what needs no daemon (record 0055).
+//! The programs around an IPsec stack's shield, and their maps: the one that judges, in front of
+//! the socket or the card, and the one that hands on to the stack what needs no daemon (record
+//! 0055).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -77,8 +78,8 @@ pub(super) fn open(wanted: bool, front: &Front<'_>, way: Option<&Way<'_>>) -> (O
     }
 }
 
-/// Makes the maps and loads the program for this place. In front of the socket it takes the place of the filter that says what is
-/// kept, which it says as well.
+/// Makes the maps and loads the program for this place. In front of the socket it takes the place
+/// of the filter that says what is kept, which it says as well.
 pub(super) fn load(hook: Hook) -> io::Result<(IpsecMaps, Program)> {
     let maps = kernel::MAPS.into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     let program = Program::load(place::kind(hook), NAME, &Instruction::read(kernel::program(hook)), &maps)?;
@@ -158,7 +159,8 @@ impl Books {
 }
 
 impl Maps for IpsecMaps {
-    // What finds no room in a map, of which each has as many places as there may be entries, the program takes for unknown.
+    // What finds no room in a map, of which each has as many places as there may be entries, the
+    // program takes for unknown.
     fn describe(&mut self, settings: &[u8; SETTINGS_LEN]) {
         let mut settings = *settings;
         if self.hook.hides_joined() {

@@ -1,6 +1,8 @@
-//! The file that one end of a pair has: which end it is, the keys of one epoch or two, and under which it sends.
+//! The file that one end of a pair has: which end it is, the keys of one epoch or two, and under
+//! which it sends.
 //!
-//! TOML, readable for its owner only. Both ends have the same keys; they differ in `end`, and may differ in `send`.
+//! TOML, readable for its owner only. Both ends have the same keys; they differ in `end`, and may
+//! differ in `send`.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};

@@ -1,7 +1,8 @@
 //! `ringwall shield keys …`: making the files of a pair, and changing epochs without a gap.
 //!
-//! An end takes every epoch in its file and sends under one. So a change has three steps, each at both ends in any order: the new
-//! epoch is there (`next`), it is sent under (`send`), the old one is gone (`retire`).
+//! An end takes every epoch in its file and sends under one. So a change has three steps, each at
+//! both ends in any order: the new epoch is there (`next`), it is sent under (`send`), the old one
+//! is gone (`retire`).
 
 use std::path::PathBuf;
 
@@ -28,7 +29,8 @@ pub(crate) enum KeysCommand {
     Next(Both),
     /// Sends under the newest epoch from now on, once the other end has it in its file.
     Send(One),
-    /// Forgets the epochs before the one that is sent under, once the other end sends under it, too.
+    /// Forgets the epochs before the one that is sent under, once the other end sends under it,
+    /// too.
     Retire(One),
 }
 

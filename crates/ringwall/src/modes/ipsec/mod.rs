@@ -1,10 +1,13 @@
 //! Mode `shield`: layered nonces in front of an IPsec stack that knows nothing of them.
 //!
-//! The kernel joins card and stack, and only what is or may be IPsec comes to the bump `shield::ipsec`.
+//! The kernel joins card and stack, and only what is or may be IPsec comes to the bump
+//! `shield::ipsec`.
 //!
-//! - `config.rs`: its section; `plan.rs`: from its files to the bump at work; `kernel.rs`: its programs
+//! - `config.rs`: its section; `plan.rs`: from its files to the bump at work; `kernel.rs`: its
+//!   programs
 //!   in the kernel; `guard.rs`: the bump as the data path sees it.
-//! - `key_file.rs`: what both ends of a pair share; `watch.rs`: following its changes; `beside.rs`: that
+//! - `key_file.rs`: what both ends of a pair share; `watch.rs`: following its changes; `beside.rs`:
+//!   that
 //!   in the daemon; `reports.rs`: what it says.
 //! - `command.rs`, `keys.rs`: `ringwall shield`.
 

@@ -48,8 +48,8 @@ impl Plan for Shielding {
     }
 }
 
-/// The programs in front of the wire's port or card. Where every frame passes this program, the kernel
-/// says of none what is IPsec, and checks none of it.
+/// The programs in front of the wire's port or card. Where every frame passes this program, the
+/// kernel says of none what is IPsec, and checks none of it.
 fn checks(section: &Section, ground: &Ground<'_>) -> Checks<IpsecMaps> {
     let Opened::Pair(ports) = ground.ports else { return None };
     let (taken, index) = (ground.taken, ground.taken.wire_index);

@@ -1,4 +1,5 @@
-//! Follows the key files: a changed one is in force within seconds, one that cannot be read leaves the old keys in force.
+//! Follows the key files: a changed one is in force within seconds, one that cannot be read leaves
+//! the old keys in force.
 
 use std::path::PathBuf;
 
@@ -34,7 +35,8 @@ impl KeyWatch {
         KeyWatch { section: section.clone(), disk: disk.clone(), files }
     }
 
-    /// The peers with their new keys, if a file has changed since the last time and all can be read.
+    /// The peers with their new keys, if a file has changed since the last time and all can be
+    /// read.
     pub(crate) fn changed(&mut self, journal: &mut Journal) -> Option<Vec<PeerSettings>> {
         let mut has_changed = false;
         for (file, known) in &mut self.files {

@@ -1,5 +1,5 @@
-//! What a daemon that signs ARP keeps beside frames: its own key, the hosts that it believes, and who
-//! distributes keys.
+//! What a daemon that signs ARP keeps beside frames: its own key, the hosts that it believes, and
+//! who distributes keys.
 
 use std::convert::Infallible;
 

@@ -19,13 +19,15 @@ use crate::modes::name::Mode;
 pub(crate) const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 bits and SHA-1, as in 2003, \
     and can be forged: for measurements, NOT for real use";
 
-/// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks without `sign_requests`.
+/// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks
+/// without `sign_requests`.
 const WINDOW_MAX: Duration = Duration::from_secs(5 * 60);
-/// A longer window draws a warning: it makes up for clocks, and the clocks of S-ARP need no such help.
+/// A longer window draws a warning: it makes up for clocks, and the clocks of S-ARP need no such
+/// help.
 const WINDOW_ADVISED: Duration = Duration::from_secs(60);
 
-/// A key is not changed more often than this: each change is a write to the repository, and others learn of it by a signature that
-/// fails.
+/// A key is not changed more often than this: each change is a write to the repository, and others
+/// learn of it by a signature that fails.
 const REFRESH_MIN: Duration = Duration::from_secs(60 * 60);
 const REFRESH_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
@@ -59,11 +61,13 @@ pub(crate) struct Sarp {
     pub(crate) window_s: u64,
     /// Whether questions are signed, and answers tied to them.
     pub(crate) sign_requests: bool,
-    /// Whether the kernel drops messages that need no signature to be told, before this program hears them.
+    /// Whether the kernel drops messages that need no signature to be told, before this program
+    /// hears them.
     pub(crate) kernel: bool,
     /// And where in the kernel.
     pub(crate) kernel_hook: HookName,
-    /// How old this host's key may become before it is changed for another; for ever if there is none.
+    /// How old this host's key may become before it is changed for another; for ever if there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_key_every: Option<RefreshEvery>,
     /// Certificates of distributors beside those in the identity.
@@ -222,7 +226,8 @@ impl Sarp {
         self.known_hosts.iter().map(|host| sarp::KnownHost { ip: host.ip, mac: host.mac.mac() }).collect()
     }
 
-    /// Whether the kernel checks in front of signed ARP. A laboratory that weakens checks sees every message.
+    /// Whether the kernel checks in front of signed ARP. A laboratory that weakens checks sees
+    /// every message.
     pub(crate) fn is_in_kernel(&self, lab: Option<&Lab>) -> bool {
         self.kernel && lab.is_none_or(|lab| lab.weaken.is_empty())
     }

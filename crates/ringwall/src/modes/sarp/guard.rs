@@ -10,8 +10,8 @@ use sarp::{Completion, Event, Host, Job, KnownHost, Report, SharedKeys};
 
 use crate::daemon::{Described, Guard, Jobs, Kind};
 
-/// Answers that a distributor makes before it hands them over: the price of looking and waking is shared, and the first waits
-/// for less than half a millisecond.
+/// Answers that a distributor makes before it hands them over: the price of looking and waking is
+/// shared, and the first waits for less than half a millisecond.
 const ANSWERS_AT_ONCE_MAX: usize = 32;
 
 /// The mode.
@@ -33,8 +33,8 @@ pub(crate) enum Order {
     KnownHosts(Vec<KnownHost>),
 }
 
-/// Does jobs with the repository that a distributor answers from. Every key that a host works with has
-/// been read and used when its identity was loaded, so there is nothing to test.
+/// Does jobs with the repository that a distributor answers from. Every key that a host works with
+/// has been read and used when its identity was loaded, so there is nothing to test.
 #[derive(Clone)]
 pub(super) struct Signer(pub(super) Arc<dyn Records + Send + Sync>);
 
@@ -61,7 +61,8 @@ impl Jobs<Host> for Signer {
     }
 }
 
-/// Its own messages are short, and the rest passes as it is, so the size of packets is nothing to it.
+/// Its own messages are short, and the rest passes as it is, so the size of packets is nothing to
+/// it.
 impl Guard<SignedArp> for Host {
     fn describe(event: &Event) -> Described {
         Described { word: event.word(), text: event.to_string() }

@@ -19,7 +19,8 @@ use crate::host::kernel::{self as place, Front, Standing};
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_sarp";
 
-/// The program in front of the port or card of a host that signs ARP, if `wanted`; its maps, if the kernel took it.
+/// The program in front of the port or card of a host that signs ARP, if `wanted`; its maps, if the
+/// kernel took it.
 pub(super) fn open(wanted: bool, own: &Own, front: &Front<'_>) -> (Option<SarpMaps>, Standing) {
     if !wanted {
         return (None, Standing::without_kernel(Layers::Twin));
@@ -36,8 +37,9 @@ pub(super) fn open(wanted: bool, own: &Own, front: &Front<'_>) -> (Option<SarpMa
     }
 }
 
-/// Makes the maps, describes this host in them and loads the program for this place: from its first frame on, what it says of a
-/// request is right, and in front of the socket it takes the place of the filter that says what is kept.
+/// Makes the maps, describes this host in them and loads the program for this place: from its first
+/// frame on, what it says of a request is right, and in front of the socket it takes the place of
+/// the filter that says what is kept.
 pub(super) fn load(hook: Hook, own: &Own) -> io::Result<(SarpMaps, Program)> {
     let mut maps = sarp::maps(!own.numbers.is_empty()).into_iter().map(place::make).collect::<io::Result<Vec<_>>>()?;
     maps[SETTINGS].put(&[0; 4], &own.emit()[..])?;
@@ -71,7 +73,8 @@ impl SarpMaps {
         self.counters.clone()
     }
 
-    /// Puts `word` of the place of `ip` off to `until`, if it is not later already: another address may have this place.
+    /// Puts `word` of the place of `ip` off to `until`, if it is not later already: another address
+    /// may have this place.
     fn extend(&self, ip: Ipv4Addr, word: usize, until: Instant) {
         if let Some(word) = self.places.words().get(sarp::place_of(ip) * PLACE_WORDS + word) {
             word.fetch_max(until.as_nanos(), Ordering::Relaxed);
@@ -110,8 +113,8 @@ impl sarp::Outpost for SarpMaps {
         let _ = self.acquainted.put(&sarp::source(mac, ip), &WHOLE_SHARE);
     }
 
-    /// The program takes a key whose first half is not zero for whole, and those of a host whose first
-    /// key is there, so what it looks at first is written last.
+    /// The program takes a key whose first half is not zero for whole, and those of a host whose
+    /// first key is there, so what it looks at first is written last.
     fn know(&mut self, host: u64, check_keys: &[Key]) {
         let at = usize::try_from(host).ok().and_then(|host| host.checked_mul(HOST_WORDS));
         let words = at.and_then(|at| self.hosts.words().get(at..)?.get(..2 * MASTERS_MAX));
@@ -123,7 +126,8 @@ impl sarp::Outpost for SarpMaps {
         }
     }
 
-    /// A message that is judged while the numbers are written may be dropped; who applies repeats it.
+    /// A message that is judged while the numbers are written may be dropped; who applies repeats
+    /// it.
     fn begin_anew(&mut self, numbers: &[Key]) {
         for host in self.hosts.words().chunks_exact(HOST_WORDS) {
             // The first word first: without it the others are not looked at.

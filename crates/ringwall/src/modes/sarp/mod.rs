@@ -1,9 +1,11 @@
 //! Mode `sarp`: signed ARP; everything else passes as it is.
 //!
-//! - `config.rs`: its sections; `plan.rs`: what its files decide; `start.rs`: from there to the bump at
+//! - `config.rs`: its sections; `plan.rs`: what its files decide; `start.rs`: from there to the
+//!   bump at
 //!   work; `kernel.rs`: its program in the kernel; `guard.rs`: the bump as the data path sees it.
 //! - `beside.rs`: what its daemon keeps beside frames; `reports.rs`: what it says of that.
-//! - `refresh.rs`: the host's own key, and its change; `known_hosts.rs`: whom it believes without a signature.
+//! - `refresh.rs`: the host's own key, and its change; `known_hosts.rs`: whom it believes without a
+//!   signature.
 //! - `repository.rs`: where a distributor looks the site's keys up.
 
 mod beside;

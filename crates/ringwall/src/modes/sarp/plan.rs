@@ -1,4 +1,5 @@
-//! What is going to sign ARP: everything that files decide, read and checked before the interface is touched.
+//! What is going to sign ARP: everything that files decide, read and checked before the interface
+//! is touched.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -129,8 +130,9 @@ fn distribute(config: &Config, identity: &HostIdentity) -> Result<Distributing, 
     Ok((Some(Akd::new(identity.record_signing_key(), masters)), Arc::new(records)))
 }
 
-/// A site's repository has its distributors, too: one that lacks this host is another site's, and whoever is in it would
-/// be believed here. One that has another key for it may only be newer than the identity.
+/// A site's repository has its distributors, too: one that lacks this host is another site's, and
+/// whoever is in it would be believed here. One that has another key for it may only be newer than
+/// the identity.
 fn check_site(section: &config::Akd, records: &Repository, identity: &HostIdentity) -> Result<(), Failure> {
     let certificate = identity.certificate();
     let Some(ip) = certificate.addresses().first() else { return Ok(()) };
@@ -151,8 +153,8 @@ fn check_site(section: &config::Akd, records: &Repository, identity: &HostIdenti
     }
 }
 
-/// The site's distributors: those in the identity, then those in files. One whose certificate is over is left out, and so is this
-/// machine unless it distributes.
+/// The site's distributors: those in the identity, then those in files. One whose certificate is
+/// over is left out, and so is this machine unless it distributes.
 fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Vec<Verified<HostCertificate>>, Failure> {
     let mut found = identity.distributors().to_vec();
     for file in &config.sarp.distributors {
@@ -169,8 +171,8 @@ fn distributors(config: &Config, identity: &HostIdentity, now: Now) -> Result<Ve
     Ok(found)
 }
 
-/// A renewed certificate takes the place of the one before, wherever it stands; of two of the same second, the one that is named
-/// last, in a file.
+/// A renewed certificate takes the place of the one before, wherever it stands; of two of the same
+/// second, the one that is named last, in a file.
 fn newest_of_each(certificates: Vec<Verified<HostCertificate>>) -> Vec<Verified<HostCertificate>> {
     let mut newest: Vec<Verified<HostCertificate>> = Vec::new();
     for certificate in certificates {

@@ -1,8 +1,10 @@
-//! The key that this host signs ARP with, and its change for another one from time to time (S-ARP paper, section 3.2).
+//! The key that this host signs ARP with, and its change for another one from time to time (S-ARP
+//! paper, section 3.2).
 //!
-//! The configuration below /etc is never written by the daemon, so what it makes itself lies in the state directory. A new key is
-//! on disk before a distributor hears of it, and both keys stay there until one has said which counts. After a crash at any point
-//! the host asks for the same change again: a distributor that has entered the new key already says so (docs/s-arp.md, section 6).
+//! The configuration below /etc is never written by the daemon, so what it makes itself lies in the
+//! state directory. A new key is on disk before a distributor hears of it, and both keys stay there
+//! until one has said which counts. After a crash at any point the host asks for the same change
+//! again: a distributor that has entered the new key already says so (docs/s-arp.md, section 6).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,7 +84,8 @@ impl Refresh {
         Failure::file(&self.file, error, "have the manager give this host another key (`ringwall site rekey`)")
     }
 
-    /// Does what is to be done about the key; what is returned is to be entered at the distributors.
+    /// Does what is to be done about the key; what is returned is to be entered at the
+    /// distributors.
     pub(super) fn step(&mut self, report: &sarp::Report, now: Instant) -> Option<Arc<SigningKey>> {
         if self.keys.next.as_ref().is_some_and(|next| next.is(&report.own_key)) {
             self.keys.advance();
@@ -100,7 +103,8 @@ impl Refresh {
         self.keys.next.as_ref()?.signing_key().map(Arc::new).ok()
     }
 
-    /// How old the key is and when it is changed, for `status`. Both are unknown while the S-ARP clock is not set.
+    /// How old the key is and when it is changed, for `status`. Both are unknown while the S-ARP
+    /// clock is not set.
     pub(super) fn standing(&self, report: &sarp::Report, now: Instant) -> OwnKeyStanding {
         let age = report.clock_unix_s.map(|clock_unix_s| self.age(u64::from(clock_unix_s)));
         // What was refused waits longer than its age says.
@@ -231,7 +235,8 @@ mod tests {
         assert!(refresh.step(&report(&second, 60, false), at(0)).is_some());
     }
 
-    /// Broke `age` by taking the certificate's always, and `standing` by leaving out that a refused change waits.
+    /// Broke `age` by taking the certificate's always, and `standing` by leaving out that a refused
+    /// change waits.
     #[test]
     fn age_and_next_change_are_those_of_the_key_that_counts() {
         let place = tempfile::tempdir().expect("directory");

@@ -17,17 +17,19 @@ use wire::sarp::enrolment::{Application, State};
 use super::config::{Akd, Keeper};
 use crate::failure::Failure;
 
-/// How long a cluster that could not be reached is left alone. Whoever asks meanwhile is not kept waiting behind one
-/// attempt after the other, and asks another distributor.
+/// How long a cluster that could not be reached is left alone. Whoever asks meanwhile is not kept
+/// waiting behind one attempt after the other, and asks another distributor.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How soon after a failure was told another one is, so that a repository that comes and goes does not fill the log.
+/// How soon after a failure was told another one is, so that a repository that comes and goes does
+/// not fill the log.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// How often a distributor looks whether the site still stands by it.
 const STANDING_CHECKED: Duration = Duration::from_secs(5);
 
-/// What a distributor wants of its repository. A disk that is full refuses the one and allows the other.
+/// What a distributor wants of its repository. A disk that is full refuses the one and allows the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Read,
@@ -148,7 +150,8 @@ impl Repository {
             return Err(StoreError::Unreachable("it was not there a moment ago".to_owned()));
         }
         let outcome = question(&*self.store);
-        // What is wrong with what was asked says nothing about the repository; what is wrong with that names its place.
+        // What is wrong with what was asked says nothing about the repository; what is wrong with
+        // that names its place.
         let failure = outcome.as_ref().err().filter(|error| matches!(error, StoreError::In(..)));
         let is_away = failure.is_some_and(|error| matches!(error.reason(), StoreError::Unreachable(_)));
         let mut trouble = self.trouble();
@@ -163,8 +166,9 @@ impl Repository {
         outcome
     }
 
-    /// Looks whether the site still stands by this distributor. One that is not in the repository was entered before its hosts
-    /// had numbers there; a repository that cannot be read says nothing.
+    /// Looks whether the site still stands by this distributor. One that is not in the repository
+    /// was entered before its hosts had numbers there; a repository that cannot be read says
+    /// nothing.
     fn look_at_own_standing(&self, standing: &mut OwnStanding) {
         standing.checked_at = Some(Instant::now());
         let Ok(Some(entry)) = self.ask(Purpose::Read, |store| store.by_number(self.own)) else { return };
@@ -188,7 +192,8 @@ impl Repository {
     }
 }
 
-/// Whether a host belongs to the site at `unix_s`. Without a believable clock nobody can say that its time is over.
+/// Whether a host belongs to the site at `unix_s`. Without a believable clock nobody can say that
+/// its time is over.
 fn is_good(standing: Standing, not_after_unix: u64, unix_s: Option<u64>) -> bool {
     standing == Standing::Good && unix_s.is_none_or(|unix_s| unix_s <= not_after_unix)
 }
@@ -214,7 +219,8 @@ fn not_bound(error: &StoreError) -> Binding {
     }
 }
 
-/// A cluster that cannot be reached yet may be later; one that holds no repository of this site is the wrong one.
+/// A cluster that cannot be reached yet may be later; one that holds no repository of this site is
+/// the wrong one.
 fn reach(access: &Access, site: &str) -> Result<EtcdStore, Failure> {
     let store = EtcdStore::new(access, site).map_err(Failure::new)?;
     match store.probe() {
@@ -461,7 +467,8 @@ mod tests {
         );
     }
 
-    /// Broke `ask` by taking every error for a trouble: what one host asked in vain was told as the repository's.
+    /// Broke `ask` by taking every error for a trouble: what one host asked in vain was told as the
+    /// repository's.
     #[test]
     fn what_a_host_may_not_have_is_no_trouble_of_the_repository() {
         let store = Box::new(Away(Arc::default(), StoreError::NotGood(7)));

@@ -73,8 +73,8 @@ fn own_for_kernel(config: &Config, identity: &HostIdentity, ports: &Opened) -> s
     }
 }
 
-/// By what the kernel tells the number of a token, if this host is a distributor. Which master is over
-/// it hears from the data path.
+/// By what the kernel tells the number of a token, if this host is a distributor. Which master is
+/// over it hears from the data path.
 fn numbers(config: &Config, identity: &HostIdentity) -> Vec<shield::sarp::Key> {
     let masters = identity.request_masters().filter(|_| config.akd.is_some());
     let masters = masters.into_iter().flat_map(|masters| masters.iter());

@@ -52,7 +52,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     if stream.peer_addr().is_err() {
         return Err(Failure::new("`ringwall site serve` starts its door by itself"));
     }
-    // A service manager may signal every process of a service; the end of the keeper is the end of this one.
+    // A service manager may signal every process of a service; the end of the keeper is the end of
+    // this one.
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
     }
@@ -202,7 +203,8 @@ impl Door {
         clients.retain(|_, count| *count > 0);
     }
 
-    /// What the site has signed, fetched anew after a while. Who looks for it waits for who fetches it.
+    /// What the site has signed, fetched anew after a while. Who looks for it waits for who fetches
+    /// it.
     fn signed(&self) -> Result<Signed, Refusal> {
         let mut held = locked(&self.signed);
         if let Some((at, signed)) = &*held

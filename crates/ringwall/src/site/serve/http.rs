@@ -138,7 +138,8 @@ fn judge(request: &httparse::Request<'_, '_>, body_at: usize) -> Result<Head, Ba
     if request.method != Some(method) {
         return Err(BadRequest::Method);
     }
-    // One way alone to say how long it is, and said once: no two readers may see different requests.
+    // One way alone to say how long it is, and said once: no two readers may see different
+    // requests.
     if field("transfer-encoding").0.is_some() {
         return Err(BadRequest::NoLength);
     }

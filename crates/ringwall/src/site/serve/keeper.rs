@@ -21,7 +21,8 @@ use crate::report::forecast::{millis, now_unix_ms};
 const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
 /// A host that has not reported for this long is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// How often that, and whether the identity has changed, is looked at: a door says something as often.
+/// How often that, and whether the identity has changed, is looked at: a door says something as
+/// often.
 const LOOK_EVERY_MS: u64 = 60_000;
 const CERTIFICATE: &str = "ca.crt.pem";
 const POLICY: &str = "policy.pem";
@@ -46,7 +47,8 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
     Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text)
 }
 
-/// The directory is that of the site whose host this is. Its certificate says so; no key of the authority is read here.
+/// The directory is that of the site whose host this is. Its certificate says so; no key of the
+/// authority is read here.
 fn check_site(directory: &Path, identity: &HostIdentity) -> Result<(), Failure> {
     let file = directory.join(CERTIFICATE);
     let der = pem::single(&files::read(&file)?, pem::CERTIFICATE);

@@ -1,4 +1,5 @@
-//! The newest report of each host, and whom the service turned away: a database in the site's directory.
+//! The newest report of each host, and whom the service turned away: a database in the site's
+//! directory.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -118,7 +119,8 @@ impl Reports {
         self.connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).map(unsigned)
     }
 
-    /// All of them, by name of the host. What cannot be read is of another version, and comes again.
+    /// All of them, by name of the host. What cannot be read is of another version, and comes
+    /// again.
     pub(in crate::site) fn all(&self) -> Result<Vec<Row>, Failure> {
         let read = || {
             let mut query = self.connection.prepare("SELECT name, received_ms, report FROM host ORDER BY name")?;

@@ -1,10 +1,13 @@
-//! `ringwall site serve`: the service that hosts report to (docs/decisions/0088-a-service-of-the-site.md).
+//! `ringwall site serve`: the service that hosts report to
+//! (docs/decisions/0088-a-service-of-the-site.md).
 //!
-//! It is two processes. The *keeper* stays with the site's directory: it keeps the newest report of each host, and hands out what
-//! the site has signed. It hears no network. The *door* listens, has no privilege and sees no file: it speaks TLS, reads HTTP,
-//! says who asks, and puts one question at a time to the keeper.
+//! It is two processes. The *keeper* stays with the site's directory: it keeps the newest report of
+//! each host, and hands out what the site has signed. It hears no network. The *door* listens, has
+//! no privilege and sees no file: it speaks TLS, reads HTTP, says who asks, and puts one question
+//! at a time to the keeper.
 //!
-//! - `keeper.rs`: the keeper; `kept.rs`: its database; `door.rs`: the door; `http.rs`: requests and answers; `counts.rs`: whom it
+//! - `keeper.rs`: the keeper; `kept.rs`: its database; `door.rs`: the door; `http.rs`: requests and
+//!   answers; `counts.rs`: whom it
 //!   turned away, by reason.
 
 mod counts;
@@ -51,7 +54,8 @@ pub(crate) struct ServeArguments {
 #[derive(Deserialize, Serialize)]
 struct Duty {
     listen: Vec<SocketAddr>,
-    /// The identity file. It is the service's key, so it goes through nothing but the socket between both.
+    /// The identity file. It is the service's key, so it goes through nothing but the socket
+    /// between both.
     identity: String,
 }
 

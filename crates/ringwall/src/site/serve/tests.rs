@@ -1,4 +1,5 @@
-//! The door and its keeper in one process, over loopback, with clients that are who they say and others.
+//! The door and its keeper in one process, over loopback, with clients that are who they say and
+//! others.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -165,7 +166,8 @@ fn a_report_is_kept_under_the_name_that_the_certificate_has_and_answered_with_wh
 fn who_is_no_host_of_the_site_or_is_revoked_is_turned_away_and_counted() {
     let site = Site::found("office");
     let (door, address) = start(&site);
-    // A host of another site believes this service as little as it him; who believes everything is in the tests of `identity`.
+    // A host of another site believes this service as little as it him; who believes everything is
+    // in the tests of `identity`.
     let stranger = Site::found("office").issue("a", 1, now());
     assert!(send(&stranger, address, 1000).is_err(), "a site of the same name");
     // What he says of it may be lost, since he closes without reading on.

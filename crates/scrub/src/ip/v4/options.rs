@@ -51,8 +51,8 @@ pub(crate) fn copied(options: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The last host of a source route that has not been followed to its end: who is to read the packet, while the header
-/// names who forwards it next (RFC 791, section 3.1).
+/// The last host of a source route that has not been followed to its end: who is to read the
+/// packet, while the header names who forwards it next (RFC 791, section 3.1).
 pub(crate) fn recipient(options: &[u8]) -> Option<Ipv4Addr> {
     let mut routes =
         Walk(options).flatten().filter(|option| matches!(option[0], LOOSE_SOURCE_ROUTE | STRICT_SOURCE_ROUTE));
@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn who_reads_a_source_routed_packet_is_the_last_of_its_route() {
         let [one, two] = [[192, 0, 2, 8], [192, 0, 2, 9]];
-        // The pointer leads to the next address, counted from one; behind the last the route is done (RFC 791).
+        // The pointer leads to the next address, counted from one; behind the last the route is
+        // done (RFC 791).
         let route = |pointer: u8| [&[1, LOOSE_SOURCE_ROUTE, 11, pointer][..], &one, &two].concat();
         assert_eq!(recipient(&route(4)), Some(two.into()));
         assert_eq!(recipient(&route(8)), Some(two.into()));

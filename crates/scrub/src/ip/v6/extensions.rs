@@ -87,8 +87,9 @@ impl Header {
         })
     }
 
-    /// Who is to read a packet that is still to be routed, while the header names who forwards it next: the last of the
-    /// addresses (RFC 8200, section 8.1), in segment routing the first of them (RFC 8754, section 2).
+    /// Who is to read a packet that is still to be routed, while the header names who forwards it
+    /// next: the last of the addresses (RFC 8200, section 8.1), in segment routing the first of
+    /// them (RFC 8754, section 2).
     pub(crate) fn recipient(&self) -> Option<Ipv6Addr> {
         let (mut kind, mut rest) = (self.next_header, &self.extensions[..]);
         while kind != ROUTING {

@@ -1,5 +1,5 @@
-//! The keys of section `[cll]` for compression, which is off unless somebody wants it: the lengths of compressed frames tell of
-//! their content.
+//! The keys of section `[cll]` for compression, which is off unless somebody wants it: the lengths
+//! of compressed frames tell of their content.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! How a site moves to sealed frames: `cll.migration`, `[[cll.exception]]` and `[[cll.management]]`, and when an end is warned of.
+//! How a site moves to sealed frames: `cll.migration`, `[[cll.exception]]` and
+//! `[[cll.management]]`, and when an end is warned of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +13,8 @@ use crate::config::Station;
 use crate::failure::Failure;
 use crate::modes::name::Mode;
 
-/// More managers' machines than this are no exception any more, and each frame in clear is compared with all of them.
+/// More managers' machines than this are no exception any more, and each frame in clear is compared
+/// with all of them.
 const MANAGEMENT_MAX: usize = 8;
 /// More exceptions than this are another mode.
 const EXCEPTIONS_MAX: usize = 256;

@@ -1,5 +1,6 @@
-//! The suite without a tag, to measure what nonces alone are worth: only where the file says in every key that goes with it that this
-//! is what is wanted, so that no host comes to it by negotiation or by mistake.
+//! The suite without a tag, to measure what nonces alone are worth: only where the file says in
+//! every key that goes with it that this is what is wanted, so that no host comes to it by
+//! negotiation or by mistake.
 
 use std::path::Path;
 
@@ -21,7 +22,8 @@ impl Cll {
         matches!(&self.send_suite, SendSuite::Named(name) if is_it(name))
     }
 
-    /// That frames without a tag are said to be wanted wherever something is said about frames, or nowhere.
+    /// That frames without a tag are said to be wanted wherever something is said about frames, or
+    /// nowhere.
     pub(super) fn check_nonce_only(&self, profile: Profile, file: &Path) -> Result<(), Failure> {
         if !self.wants_nonce_only() && !self.require_suites.iter().any(is_it) {
             return Ok(());

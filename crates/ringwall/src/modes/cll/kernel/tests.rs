@@ -1,5 +1,5 @@
-//! The program in the kernel, for the socket and for the card, and its twin judge the same frames: mutated, forged, replayed and
-//! honest ones.
+//! The program in the kernel, for the socket and for the card, and its twin judge the same frames:
+//! mutated, forged, replayed and honest ones.
 //!
 //! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
 
@@ -93,7 +93,8 @@ impl Pair {
         pair
     }
 
-    /// The word behind the counters is the time from which on the next frame with an unknown index passes.
+    /// The word behind the counters is the time from which on the next frame with an unknown index
+    /// passes.
     fn let_strangers_pass(&self, pass: bool) {
         self.counters.words()[kernel::COUNTED.len()].store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed);
     }
@@ -123,7 +124,8 @@ impl Pair {
         self.admit(mac.0[4]);
     }
 
-    /// A frame of a known peer, whole and honest but for its seal; its number is the next, an old, or a distant one.
+    /// A frame of a known peer, whole and honest but for its seal; its number is the next, an old,
+    /// or a distant one.
     fn honest(&mut self) -> Vec<u8> {
         let which = self.number(u32::from(PEERS)) as usize;
         let (how, back, far) = (self.number(40), self.number(300), self.number(1 << 26));
@@ -195,7 +197,8 @@ impl Pair {
         counted.first().copied()
     }
 
-    /// What the twin drops it for. Frames that are none of its business pass, and so does a whole train.
+    /// What the twin drops it for. Frames that are none of its business pass, and so does a whole
+    /// train.
     fn twin(&self, frame: &[u8], gso_size: u32) -> Result<Option<DataHeader>, DropReason> {
         let Ok((ethernet, mut message)) = Header::parse(frame) else { return Ok(None) };
         let is_group = ethernet.destination.is_group();
@@ -287,7 +290,8 @@ fn without_the_privilege_the_twin_is_in_force_and_says_why() {
     assert_eq!(standing.dropped_in_kernel(), []);
 }
 
-/// Where the card has no room for the program, it stands in front of the socket, and the reason has one line.
+/// Where the card has no room for the program, it stands in front of the socket, and the reason has
+/// one line.
 #[test]
 fn where_the_card_refuses_the_program_stands_in_front_of_the_socket() {
     if is_skipped("where_the_card_refuses_the_program_stands_in_front_of_the_socket") {
@@ -304,7 +308,8 @@ fn where_the_card_refuses_the_program_stands_in_front_of_the_socket() {
 }
 
 fn agree(hook: Hook) {
-    // What is refused for coming too often depends on how fast this machine tries frames, and the twin has no such budgets.
+    // What is refused for coming too often depends on how fast this machine tries frames, and the
+    // twin has no such budgets.
     let unbounded = Rates {
         handshake_messages_per_second: u32::MAX,
         group_messages_per_second: u32::MAX,
@@ -362,7 +367,8 @@ fn what_has_a_tag_passes_once_and_again_only_after_a_while() {
         let start = Instant::now();
         let fates: Vec<_> = (0..1000).map(|_| look(&first)).collect();
         assert!(fates.contains(&Some(DropReason::Repeated)));
-        // However slow this machine is: at most once after 200 ms, 800 ms more, and every 4 s from then on.
+        // However slow this machine is: at most once after 200 ms, 800 ms more, and every 4 s from
+        // then on.
         let most = 2 + start.elapsed().as_millis() / 800;
         let passed = fates.iter().filter(|fate| fate.is_none()).count();
         assert!(passed as u128 <= most, "{passed} passed in {:?}", start.elapsed());
@@ -404,7 +410,8 @@ fn tags_under_either_of_two_site_keys_pass_and_those_of_a_former_one_do_not() {
     }
 }
 
-/// Recordings of many messages cost their receiver no more than each its turns, as long as the kernel has room for them all.
+/// Recordings of many messages cost their receiver no more than each its turns, as long as the
+/// kernel has room for them all.
 #[test]
 fn thousands_of_recordings_pass_no_oftener_than_one() {
     if is_skipped("thousands_of_recordings_pass_no_oftener_than_one") {
@@ -428,18 +435,20 @@ fn thousands_of_recordings_pass_no_oftener_than_one() {
                 *passed += u32::from(pair.kernel(frame, 0).is_none());
             }
         }
-        // Once, once more after 200 ms, and every 800 ms from then on; however slow this machine is.
+        // Once, once more after 200 ms, and every 800 ms from then on; however slow this machine
+        // is.
         let turns = 2 + (start.elapsed().as_millis() / 800) as u32;
         let beyond = passed.iter().filter(|passed| **passed > turns).count();
         let never = passed.iter().filter(|passed| **passed == 0).count();
-        // Nine in a set of eight are one too many: of 8192 sets with two each on the average, some two in ten thousand.
+        // Nine in a set of eight are one too many: of 8192 sets with two each on the average, some
+        // two in ten thousand.
         assert!(beyond <= 100, "{beyond} of {RECORDED} passed more than {turns} times");
         assert_eq!(never, 0, "each passes at first");
     }
 }
 
-/// Somebody of the site who makes new tags without end gets so much and no more, of handshakes and about groups apart, and a peer
-/// still has its share.
+/// Somebody of the site who makes new tags without end gets so much and no more, of handshakes and
+/// about groups apart, and a peer still has its share.
 #[test]
 fn who_makes_tags_without_end_does_not_keep_peers_away() {
     if is_skipped("who_makes_tags_without_end_does_not_keep_peers_away") {
@@ -481,7 +490,8 @@ fn who_makes_tags_without_end_does_not_keep_peers_away() {
     }
 }
 
-/// Two messages of a train that the kernel joined look like a long one, and the second may be honest.
+/// Two messages of a train that the kernel joined look like a long one, and the second may be
+/// honest.
 #[test]
 fn where_joining_is_hidden_only_what_is_never_joined_is_judged() {
     if is_skipped("where_joining_is_hidden_only_what_is_never_joined_is_judged") {

@@ -1,5 +1,6 @@
-//! The program in the kernel, for the socket and for the card, and its twin judge the same packets: honest, forged, replayed, cut and changed ones.
-//! What the kernel hands to the stack by itself is what the twin would have.
+//! The program in the kernel, for the socket and for the card, and its twin judge the same packets:
+//! honest, forged, replayed, cut and changed ones. What the kernel hands to the stack by itself is
+//! what the twin would have.
 //!
 //! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
 
@@ -151,8 +152,8 @@ impl Both {
         self.plain_and_sealed().1
     }
 
-    /// A packet of an association, as the peer's stack made it and sealed by its shield: the next one, an old one, or one from far
-    /// ahead.
+    /// A packet of an association, as the peer's stack made it and sealed by its shield: the next
+    /// one, an old one, or one from far ahead.
     fn plain_and_sealed(&mut self) -> (Vec<u8>, Vec<u8>) {
         let which = self.number(self.associations.len() as u32) as usize;
         let (how, back, form) = (self.number(60), self.number(1500), self.number(3));
@@ -220,7 +221,8 @@ impl Both {
         }
     }
 
-    /// One of all that, now and then the one before again, cut, lengthened or with a few bits changed.
+    /// One of all that, now and then the one before again, cut, lengthened or with a few bits
+    /// changed.
     fn frame(&mut self) -> (Vec<u8>, u32) {
         let mut frame = match self.number(8) {
             0 if !self.last.is_empty() => self.last.clone(),
@@ -390,7 +392,8 @@ fn kernel_and_twin_agree_about_ipsec_in_front_of_the_card() {
     agree(Hook::Xdp);
 }
 
-/// A shield without any help sees every frame; the kernel and its twin share them, and the same comes to the stack.
+/// A shield without any help sees every frame; the kernel and its twin share them, and the same
+/// comes to the stack.
 #[test]
 fn what_the_kernel_hands_on_a_shield_alone_would_have() {
     if is_skipped("what_the_kernel_hands_on_a_shield_alone_would_have") {
@@ -415,7 +418,8 @@ fn hand_on(hook: Hook) {
                 (Some(plain), sealed)
             }
         };
-        // The kernel tries no program of this kind on a packet whose IP header is cut; the others have had those above.
+        // The kernel tries no program of this kind on a packet whose IP header is cut; the others
+        // have had those above.
         if frame.len() < HEADERS_LEN {
             continue;
         }
@@ -463,7 +467,8 @@ fn where_joining_is_hidden_no_datagram_is_judged() {
     }
 }
 
-/// A new association under a flood: the kernel lets its second packet through although nothing is left of the budget.
+/// A new association under a flood: the kernel lets its second packet through although nothing is
+/// left of the budget.
 #[test]
 fn a_flood_does_not_keep_an_association_from_being_learned() {
     if is_skipped("a_flood_does_not_keep_an_association_from_being_learned") {
@@ -498,8 +503,9 @@ fn a_flood_does_not_keep_an_association_from_being_learned() {
     assert!(lost <= 2, "{lost} of 20 were lost");
 }
 
-/// All associations of a peer with a shield have the same bit in its sieve. One more is learned than are remembered, with a bit elsewhere:
-/// whatever becomes of the word with the others' bit comes from forgetting the first.
+/// All associations of a peer with a shield have the same bit in its sieve. One more is learned
+/// than are remembered, with a bit elsewhere: whatever becomes of the word with the others' bit
+/// comes from forgetting the first.
 #[test]
 fn forgetting_an_association_leaves_those_beside_it_known() {
     const PEER: usize = 1;
@@ -518,7 +524,8 @@ fn forgetting_an_association_leaves_those_beside_it_known() {
         }
     }
     assert_eq!(both.twin.report()[PEER].known, limits::KNOWN_MAX);
-    // So far ahead that no packet is near another, which would prove an association that is not known.
+    // So far ahead that no packet is near another, which would prove an association that is not
+    // known.
     let far = |turn: u32| turn * 100_000;
     let forgotten = (1..=5).filter(|turn| {
         let sealed = both.sealed(PEER, spi(0), far(*turn));

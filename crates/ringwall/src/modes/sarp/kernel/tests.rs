@@ -1,5 +1,6 @@
-//! The program in the kernel drops nothing that the daemon's own checks would let through, and everything that those are there for:
-//! honest, forged, cut and changed messages, judged by it and by what reads and verifies them here.
+//! The program in the kernel drops nothing that the daemon's own checks would let through, and
+//! everything that those are there for: honest, forged, cut and changed messages, judged by it and
+//! by what reads and verifies them here.
 //!
 //! `RINGWALL_TWIN_FRAMES` says how many, for a long run; `RINGWALL_TWIN_SEED` which.
 
@@ -25,7 +26,8 @@ const OWN: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 const OWN_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FRAMES_DEFAULT: u64 = 30_000;
-/// Questions of one source and of all that are answered in a second; the kernel passes twice as many.
+/// Questions of one source and of all that are answered in a second; the kernel passes twice as
+/// many.
 const SHARE: u32 = 10;
 const ANSWERS: u32 = 100;
 const TOKEN_SHARE: u32 = 200;
@@ -47,7 +49,8 @@ struct Both {
     program: Program,
     maps: SarpMaps,
     is_distributor: bool,
-    /// Two in force; the program knows both keys of hosts with an even number, and the first of others.
+    /// Two in force; the program knows both keys of hosts with an even number, and the first of
+    /// others.
     masters: [RequestMaster; 2],
     numbers: [NumberKey; 2],
     random: Generator,
@@ -80,8 +83,8 @@ impl Both {
         both
     }
 
-    /// The two words behind the counters are the times from which on the next answer passes that nobody asked for, and the next question
-    /// about others.
+    /// The two words behind the counters are the times from which on the next answer passes that
+    /// nobody asked for, and the next question about others.
     fn let_idle_pass(&self, pass: bool) {
         let words = self.maps.counters.0.words().iter().skip(sarp::COUNTED.len()).take(2);
         words.for_each(|word| word.store(if pass { 0 } else { u64::MAX }, Ordering::Relaxed));
@@ -182,8 +185,8 @@ impl Both {
         counted.first().copied()
     }
 
-    /// Whether the daemon's check is right. None where it does not come so far, because something else is wrong before that, and
-    /// where the program cannot know it.
+    /// Whether the daemon's check is right. None where it does not come so far, because something
+    /// else is wrong before that, and where the program cannot know it.
     fn is_right(&self, message: &Message<'_>) -> Option<bool> {
         let check = match message.kind {
             Kind::KeyChange => message.data.get(CHANGE_CHECK_AT..CHANGE_CHECK_AT + CHECK_LEN)?,
@@ -305,7 +308,8 @@ fn an_answer_is_let_through_while_its_question_is_open_and_another_now_and_then(
     assert!(passed as u128 <= 1 + began.elapsed().as_millis() && passed < 1000, "{passed} in {:?}", began.elapsed());
 }
 
-/// Who asks too much has his share and takes nobody else's; all together are answered so often and no more.
+/// Who asks too much has his share and takes nobody else's; all together are answered so often and
+/// no more.
 #[test]
 fn each_source_has_its_share_of_the_answers() {
     if is_skipped("each_source_has_its_share_of_the_answers") {
@@ -334,7 +338,8 @@ fn each_source_has_its_share_of_the_answers() {
     }
 }
 
-/// Who has proved himself has his share while strangers have used up theirs, and no more than that; and they have theirs beside it.
+/// Who has proved himself has his share while strangers have used up theirs, and no more than that;
+/// and they have theirs beside it.
 #[test]
 fn strangers_take_nothing_from_who_has_proved_himself() {
     if is_skipped("strangers_take_nothing_from_who_has_proved_himself") {
@@ -358,7 +363,8 @@ fn strangers_take_nothing_from_who_has_proved_himself() {
         let passed = (0..times).filter(|_| both.kernel(&question(PEER, ASKED)).is_none()).count();
         let most = f64::from(2 * SHARE) * (1.0 + began.elapsed().as_secs_f64() + TICK_S);
         assert!(passed as u32 >= 2 * SHARE - 1 && passed as f64 <= most, "{passed} of {most}");
-        // One half of the pair proves nothing: these are strangers, who have what all strangers have.
+        // One half of the pair proves nothing: these are strangers, who have what all strangers
+        // have.
         let halves = [(PEER, NOT_ASKED), (MacAddress([2, 0, 9, 9, 9, 9]), ASKED)];
         let of_half = |(mac, ip)| (0..times).filter(|_| both.kernel(&question(mac, ip)).is_none()).count() as u32;
         let of_strangers = of_strangers + halves.map(of_half).iter().sum::<u32>();
@@ -367,7 +373,8 @@ fn strangers_take_nothing_from_who_has_proved_himself() {
     }
 }
 
-/// A host asks as often as it likes within a wide share, and a recording of it takes nothing of that.
+/// A host asks as often as it likes within a wide share, and a recording of it takes nothing of
+/// that.
 #[test]
 fn each_host_has_its_share_of_a_distributor() {
     if is_skipped("each_host_has_its_share_of_a_distributor") {
