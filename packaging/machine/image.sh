@@ -44,8 +44,8 @@ make_tree() {
     unmount
     rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
-    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd wpa_supplicant hostapd \
-        apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
+    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
+        wpa_supplicant hostapd apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true
     done
     inside passwd -q -d root

@@ -399,7 +399,8 @@ pub(crate) mod tests {
             (SHIELD!("[dhcp]\nclient = true\n"), "host.toml", "needs mode = \"cll\" or \"sarp\""),
             ("[host]\ninterface = \"eth0\"\n[dhcp]\nmessages_per_minute = 3\n", "host.toml", "at least 4"),
             (
-                "[host]\ninterface = \"eth0\"\n[dhcp]\nserver = true\n[[dhcp.relays]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n",
+                "[host]\ninterface = \"eth0\"\n[dhcp]\nserver = true\n\
+                 [[dhcp.relays]]\nip = \"10.0.0.9\"\nmac = \"02:00:00:00:00:09\"\n",
                 "host.toml",
                 "no relayed DHCP",
             ),

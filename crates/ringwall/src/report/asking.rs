@@ -1,11 +1,12 @@
 //! The way to the site's service: one question over one connection, TLS with both certificates.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use identity::tls::{Credentials, Service};
 
+use super::hurried::Hurried;
 use crate::failure::Failure;
 
 /// How long a question may take, all in all.
@@ -57,37 +58,6 @@ impl Way {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof && !answer.is_empty() => Ok(answer),
             read => read.map(|_| answer),
         }
-    }
-}
-
-/// A connection that is over at a time, however slowly the other side reads or writes.
-struct Hurried {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Hurried {
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-impl Read for Hurried {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Hurried {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
     }
 }
 

@@ -12,6 +12,7 @@ mod asking;
 mod command;
 pub(crate) mod forecast;
 mod gather;
+pub(crate) mod hurried;
 
 use std::net::IpAddr;
 

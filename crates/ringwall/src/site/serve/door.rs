@@ -23,6 +23,7 @@ use super::http::{self, Wanted};
 use super::kept::HOSTS_MAX;
 use super::{Duty, Kept, Question, Reply};
 use crate::failure::Failure;
+use crate::report::hurried::Hurried;
 use crate::report::{Newest, Report, unix_s};
 
 /// Connections at one time.
@@ -324,36 +325,5 @@ fn take_in(door: &Arc<Door>, stream: TcpStream, address: IpAddr) {
     });
     if started.is_err() {
         door.leave(address);
-    }
-}
-
-/// A client with a time by which all must be over, however slowly it reads or writes.
-struct Hurried {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Hurried {
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-impl Read for Hurried {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Hurried {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
     }
 }

@@ -215,10 +215,13 @@ mod tests {
         }
     }
 
+    /// A request, as a pattern.
+    const REQUEST: &str = "(GET|POST) /v1/(report|policy) HTTP/1.1\r\n(Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}";
+
     proptest::proptest! {
         /// However it comes in pieces, it is the same request.
         #[test]
-        fn pieces_make_no_difference(text in "(GET|POST) /v1/(report|policy) HTTP/1.1\r\n(Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}", size in 1_usize..50) {
+        fn pieces_make_no_difference(text in REQUEST, size in 1_usize..50) {
             struct Pieces<'a>(&'a [u8], usize);
             impl Read for Pieces<'_> {
                 fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
