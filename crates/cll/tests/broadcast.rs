@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bump::{Checksum, DropReason, Gso, GsoKind, Meta};
-use cll::limits::GROUP_FRAMES_WAITING_MAX;
+use cll::limits::{GROUP_FRAMES_WAITING_MAX, GROUP_QUESTION_INTERVAL};
 use cll::{Legacy, Settings};
 use common::{Host, Lan, Site, arp_frame, datagram_from, ip, mac, settings, to_group};
 use identity::HostIdentity;
@@ -16,6 +16,7 @@ use wire::cll::{GroupFrame, PacketType};
 use wire::{EtherType, MacAddress};
 
 const MDNS: MacAddress = MacAddress([1, 0, 0x5e, 0, 0, 0xfb]);
+const GROUP_FRAME: u8 = PacketType::GroupFrame.first_byte();
 /// What fits the guarded interface of a wire that carries packets of 1500 bytes.
 const INNER_MTU: usize = 1435;
 
@@ -604,6 +605,28 @@ fn strangers_without_end_leave_questions_for_who_has_proved_himself() {
     let frame = to_group(1, MDNS, b"another run of mine");
     lan.send(0, frame.clone());
     assert_eq!(got(&lan.hosts[1], &frame), 1);
+}
+
+/// Whoever has heard an earlier run of a sender can have it asked again at any time.
+#[test]
+fn a_recording_of_an_earlier_run_costs_no_frame_that_waits_for_a_check() {
+    let mut lan = proved();
+    let of_first_run = lan.seen.iter().find(|(from, frame)| *from == 0 && frame[14] == GROUP_FRAME);
+    let (_, recorded) = of_first_run.cloned().unwrap();
+    lan.restart(0);
+    lan.pass(GROUP_QUESTION_INTERVAL);
+    lan.send(0, to_group(1, MDNS, b"of the second run"));
+    lan.pass(GROUP_QUESTION_INTERVAL);
+    lan.hosts[1].is_busy = true;
+    let questions = kinds(&lan, PacketType::Question).len();
+    lan.inject(1, recorded);
+    assert_eq!(kinds(&lan, PacketType::Question).len(), questions + 1, "the recording has it asked");
+    let frames = [1, 2, 3].map(|number| to_group(1, MDNS, &[number; 40]));
+    lan.send_all(0, frames.to_vec());
+    lan.hosts[1].is_busy = false;
+    lan.pass(Duration::from_secs(1));
+    let got = frames.each_ref().map(|frame| got(&lan.hosts[1], frame));
+    assert_eq!((got, lan.hosts[1].count("group-sender")), ([1; 3], 4), "asked and proved again, and nothing lost");
 }
 
 #[test]

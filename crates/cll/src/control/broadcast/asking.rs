@@ -193,15 +193,17 @@ impl Receiving {
         let Some(asked) = self.asked.remove(&mac) else { return };
         judges.addresses.learn_certificate(call, &certificate);
         call.remember_proof(&certificate);
-        let from = from_when(&stamp, asked.began.since(self.senders.complete_since));
-        let mut sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
-        if let Some(known) = self.senders.get(mac).filter(|known| known.incarnation == stamp.incarnation) {
-            sender.last = sender.last.max(known.last);
-        }
-        let name = sender.certificate.name().to_owned();
-        call.out.event(Event::GroupSender { name, mac });
-        if let Some(replaced) = self.senders.insert(now, mac, sender) {
-            drop_frames_of(call, &replaced, DropReason::GroupUnproved);
+        call.out.event(Event::GroupSender { name: certificate.name().to_owned(), mac });
+        match self.senders.get_mut(mac).filter(|known| known.incarnation == stamp.incarnation) {
+            // A recording of an earlier run was why it was asked: nothing of this run is forgotten.
+            Some(known) => known.renew(now, certificate),
+            None => {
+                let from = from_when(&stamp, asked.began.since(self.senders.complete_since));
+                let sender = Sender::new(now, certificate, Stamp { time_ms: from, counter: u32::MAX, ..stamp });
+                if let Some(replaced) = self.senders.insert(now, mac, sender) {
+                    drop_frames_of(call, &replaced, DropReason::GroupUnproved);
+                }
+            }
         }
         for frame in asked.held {
             let judged = Heard::read(&frame).and_then(|heard| self.judge_group_frame(call, judges, heard));

@@ -56,6 +56,13 @@ impl Sender {
         }
     }
 
+    /// The same run of the sender proved itself again, perhaps with a renewed certificate.
+    pub(super) fn renew(&mut self, now: Instant, certificate: Verified<HostCertificate>) {
+        self.origin = Origin::of(&certificate);
+        self.certificate = Arc::new(certificate);
+        (self.proved, self.last_used) = (now, now);
+    }
+
     pub(super) fn is_newer(&self, stamp: &Stamp) -> bool {
         (stamp.time_ms, stamp.counter) > self.last
     }
