@@ -409,8 +409,8 @@ impl<'a> Scene<'a> {
             self.lan.acquaint(from, to)?;
         }
         let directory = &self.lan.directory;
-        let tap = format!("rw.{INTERFACE}");
-        let told = self.attack.signs_arp(self.guard) && victim.namespace.ip(&format!("link show dev {tap}")).is_ok();
+        let tap = Lan::plain_side(victim);
+        let told = self.attack.signs_arp(self.guard) && tap != INTERFACE;
         let watch_told = || Watch::start(&victim.namespace, &tap, Direction::In, directory, "told");
         Ok(Window {
             told: told.then(watch_told).transpose()?,

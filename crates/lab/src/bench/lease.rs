@@ -1,7 +1,8 @@
 //! What a lease takes under the link layer (CLL paper, section 6), beside a plain one: from the DISCOVER to the ACK, to the first
 //! answer to a ping, and a renewal.
 //!
-//! All times are those of the client's own interface, where both ways have the same plain messages of the same programs.
+//! All times are those of the client's plain side, where both ways have the same plain messages of
+//! the same programs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -160,7 +161,8 @@ impl Scene {
         let ping = format!("ping -n -q -c 1 -W 5 {} >/dev/null 2>&1 &", server.ip);
         let script = dhcp::write_script(&host, directory, &ping)?;
         let label = format!("leases-{}", host.name);
-        let watch = Watch::start_matching(&host.namespace, INTERFACE, Direction::Both, directory, &label, WATCHED)?;
+        let side = Lan::plain_side(&host);
+        let watch = Watch::start_matching(&host.namespace, &side, Direction::Both, directory, &label, WATCHED)?;
         self.clients.insert(host.name, Client { host, server, script, watch });
         Ok(())
     }

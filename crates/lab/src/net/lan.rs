@@ -170,6 +170,15 @@ impl Lan {
         format!("p-{}", host.name)
     }
 
+    /// Where plain frames of `host` are heard in both directions: the TAP beside a card that stays
+    /// in place, else the interface of the stack.
+    #[must_use]
+    pub fn plain_side(host: &Host) -> String {
+        let tap = format!("rw.{INTERFACE}");
+        let is_there = host.namespace.ip(&format!("link show dev {tap}")).is_ok();
+        if is_there { tap } else { INTERFACE.to_owned() }
+    }
+
     /// Unplugs `host`.
     ///
     /// # Errors
