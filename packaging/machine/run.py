@@ -104,6 +104,24 @@ class Case:
         return round(took, 1)
 
 
+class Confined(Case):
+    """The unit has only what a card that stays in place needs."""
+
+    def prepare(self):
+        for machine in self.machines:
+            units = manage(machine, "networkd")
+            machine.put("/etc/ringwall/identity.pem", self.site.identity(machine))
+            unit = f"/etc/systemd/system/ringwall@{machine.interface}.service.d"
+            machine.must(f"install -D -m 644 /usr/share/ringwall/in-place.conf {unit}/in-place.conf")
+            self.guard(machine, "mode = \"cll\"\ntakeover = \"in-place\"\n", units)
+
+    def check_guarded(self, machine):
+        super().check_guarded(machine)
+        told = machine.must(f"systemd-analyze security ringwall@{machine.interface} --no-pager | tail -n 1", 120)
+        if not any(f" {tenths / 10}" in told for tenths in range(26)):
+            raise Failed(f"{machine.name}: {told}")
+
+
 class Wireless(Case):
     """The first machine is a station of a wireless network, whose access point leads to the LAN of the other."""
 
@@ -302,7 +320,7 @@ class Site:
 
 CASES = {
     "NetworkManager": Case, "networkd": Case, "ifupdown-auto": Case, "ifupdown-hotplug": Case,
-    "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
+    "confined": Confined, "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
 }
 
 
