@@ -23,6 +23,7 @@ mod randomness;
 mod recorder;
 mod report;
 mod site;
+mod status;
 mod verdict;
 
 use std::path::PathBuf;

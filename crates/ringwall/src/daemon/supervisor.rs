@@ -28,7 +28,8 @@ use crate::config::Records;
 use crate::failure::Failure;
 use crate::metrics::Exporter;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, Attacks, Measured};
+use crate::protocol::attacks::Attacks;
+use crate::protocol::{Answer, Ask, Measured};
 use crate::recorder;
 
 /// How long a client may take to ask or to listen.

@@ -12,9 +12,13 @@ pub(crate) mod contract;
 pub(crate) mod file;
 pub(crate) mod gateway;
 pub(crate) mod ipsec;
+pub(crate) mod layers;
 pub(crate) mod name;
 pub(crate) mod null;
+pub(crate) mod part;
+pub(crate) mod parts;
 pub(crate) mod sarp;
+pub(crate) mod site_policy;
 
 pub(crate) use any_file::ConfigFile;
 use contract::HostMode;

@@ -12,12 +12,13 @@ use watch::Around;
 use super::config::{Gate, GateConfig};
 use super::kind::{Scrubbed, Scrubbing};
 use super::orders;
+use super::parts::{GateCard, GateFrames, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, GateCard, GateFrames, GateStatus};
+use crate::protocol::{Answer, Ask};
 
 /// The cards of a gateway.
 pub(super) struct Cards {

@@ -20,6 +20,7 @@ mod keys;
 mod kind;
 mod mirror;
 mod orders;
+pub(crate) mod parts;
 mod progress;
 mod replay;
 mod report;
