@@ -93,7 +93,6 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/authority/src/directory.rs", "Directory", Of::Methods, 49),
     ("crates/authority/src/repository/etcd/mod.rs", "EtcdStore", Of::Methods, 58),
     ("crates/cll/src/control/mod.rs", "PeerReport", Of::Fields, 16),
-    ("crates/cll/src/lane/mod.rs", "Lane", Of::Methods, 64),
     ("crates/cll/src/settings.rs", "Settings", Of::Fields, 30),
     ("crates/lab/src/attack/mod.rs", "Attack", Of::Fields, 16),
     ("crates/ringwall/src/modes/cll/config.rs", "Cll", Of::Fields, 33),
