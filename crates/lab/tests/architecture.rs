@@ -3,6 +3,8 @@
 //! It reads the source as text and needs neither root nor a network.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
 #[path = "architecture/source.rs"]
 mod source;
 #[path = "architecture/types.rs"]
@@ -102,6 +104,18 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/ringwall/src/site.rs", "IssueArguments", Of::Fields, 17),
     ("crates/ringwall/src/status.rs", "Status", Of::Fields, 19),
     ("crates/scrub/src/settings.rs", "Settings", Of::Fields, 20),
+];
+
+/// Circles of imports between the files of a crate (`architecture/circles.rs`): crate, first file,
+/// how many files. This list only ever shrinks.
+const CIRCLES: &[(&str, &str, usize)] = &[
+    ("cll", "control/associations.rs", 24),
+    ("identity", "aead.rs", 12),
+    ("lab", "attack/ipv6/mod.rs", 3),
+    ("lab", "bench/nonces/flood.rs", 4),
+    ("lab", "receivers/attack.rs", 3),
+    ("scrub", "tcp/acknowledgement.rs", 13),
+    ("system", "takeover/error.rs", 6),
 ];
 
 /// The rooms that exist, by directory.
@@ -331,6 +345,51 @@ fn the_counter_of_methods_and_fields_can_fail() {
     let many = "fn a() {} ".repeat(METHODS_MAX + 1);
     let files = [("c.rs".to_owned(), format!("struct Large; impl Large {{ {many} }}"))];
     assert_eq!(unlike_the_list(&types::sizes(&files), &[]).len(), 1, "what is not listed is small");
+}
+
+#[test]
+fn files_import_each_other_in_no_circle() {
+    let mut wrong = Vec::new();
+    let mut found = Vec::new();
+    for room in rooms() {
+        let below = format!("crates/{room}/src/");
+        let files = product_files(&room).into_iter().map(|file| (file[below.len()..].to_owned(), code(&file)));
+        let circles = circles::circles(&files.collect::<Vec<_>>());
+        found.extend(circles.into_iter().map(|files| (room.clone(), files)));
+    }
+    for (room, files) in &found {
+        let listed = CIRCLES.iter().find(|(name, first, _)| name == room && *first == files[0]);
+        if listed.is_none_or(|(.., most)| files.len() != *most) {
+            wrong.push(format!("{room}, {} files: {}", files.len(), files.join(", ")));
+        }
+    }
+    let is_there =
+        |(room, first, _): &&(&str, &str, usize)| found.iter().any(|(name, files)| name == room && files[0] == *first);
+    let gone = CIRCLES.iter().filter(|circle| !is_there(circle));
+    wrong.extend(gone.map(|(room, first, _)| format!("{room}: {first} is in no circle now: take it off the list")));
+    assert_none(&wrong, "circles of imports that are not as listed: a list that only shrinks");
+}
+
+#[test]
+fn the_finder_of_circles_can_fail() {
+    let files = |files: &[(&str, &str)]| -> Vec<(String, String)> {
+        files.iter().map(|(name, code)| ((*name).to_owned(), (*code).to_owned())).collect()
+    };
+    let around = files(&[
+        ("lib.rs", "mod a; mod b; mod c; use a::A;"),
+        ("a.rs", "use std::fmt; use crate::{b::{self, B}, Root};"),
+        ("b/mod.rs", "mod part; pub use part::{One as Two}; use self::part::One;"),
+        ("b/part.rs", "use super::B; fn f() { crate::c::call() }"),
+        ("c.rs", "use crate::a::{\n    A,\n};"),
+        ("d.rs", "use crate::a::A; use crate::e;"),
+        ("e.rs", "fn f() { let a: super::d_other; }"),
+    ]);
+    assert_eq!(circles::circles(&around), [["a.rs", "b/mod.rs", "b/part.rs", "c.rs"]]);
+    let straight =
+        files(&[("lib.rs", "use a::A;"), ("a/mod.rs", "use b::B;"), ("a/b.rs", "use super::A; use crate::A;")]);
+    assert!(circles::circles(&straight).is_empty(), "a part uses what its folder says to its parts");
+    let two = files(&[("a.rs", "use crate::b::B;"), ("b.rs", "use super::a::A;"), ("c.rs", "use crate::b::B;")]);
+    assert_eq!(circles::circles(&two), [["a.rs", "b.rs"]]);
 }
 
 /// Where the modes are, each in a folder of its own.

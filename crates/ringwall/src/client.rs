@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::config;
 use crate::failure::Failure;
-use crate::modes::ConfigFile;
+use crate::modes::any_file::ConfigFile;
 use crate::modes::part::Account;
 use crate::output::say;
 use crate::protocol::attacks::Attacks;

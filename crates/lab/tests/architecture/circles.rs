@@ -46,11 +46,7 @@ fn reached<'a>(start: &'a Module, imports: &BTreeMap<&'a Module, BTreeSet<&'a Mo
 }
 
 /// The modules that the code of `module` imports.
-fn imported<'a>(
-    module: &Module,
-    code: &str,
-    modules: &'a BTreeMap<Module, &(String, String)>,
-) -> BTreeSet<&'a Module> {
+fn imported<'a>(module: &Module, code: &str, modules: &'a BTreeMap<Module, &(String, String)>) -> BTreeSet<&'a Module> {
     let found = paths(code).into_iter().filter_map(|path| deepest(module, &path, modules));
     found.filter(|other| !module.starts_with(other)).collect()
 }

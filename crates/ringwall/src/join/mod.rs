@@ -14,7 +14,7 @@
 
 mod account;
 mod around;
-mod cards;
+pub(crate) mod cards;
 mod leave;
 mod machine;
 mod trial;
@@ -48,7 +48,6 @@ use crate::modes::name::Mode;
 use crate::modes::of;
 use crate::protocol::{Answer, Ask};
 
-pub(crate) use cards::default_gateways;
 pub(crate) use leave::LeaveArguments;
 
 const CONFIG_DIRECTORY: &str = "/etc/ringwall";

@@ -14,7 +14,6 @@ pub(crate) mod exporter;
 pub(crate) mod family;
 
 pub(crate) use command::{MetricsArgs, metrics};
-pub(crate) use exporter::Exporter;
 
 use family::{Families, Format};
 

@@ -6,7 +6,7 @@
 //! `contract.rs` is what the rest of the program asks of a mode; nothing outside of this room names
 //! one. `gateway` is no mode of a host: its daemon has two cards and a file of its own.
 
-mod any_file;
+pub(crate) mod any_file;
 pub(crate) mod cll;
 pub(crate) mod contract;
 pub(crate) mod file;

@@ -29,7 +29,7 @@ use super::config::{Gate, GateConfig, PresetName, network};
 use super::progress::Progress;
 use super::report::{Fates, Lacks, Report};
 use super::sides::{Sides, Speakers};
-use super::trace::{Left, Seen, Trace};
+use super::trace::{Left, Seen, Trace, Written};
 use crate::failure::Failure;
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
@@ -216,9 +216,6 @@ fn open(file: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
     let len = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len());
     Ok((Box::new(opened), len))
 }
-
-/// A capture that is written.
-pub(super) type Written = CaptureWriter<BufWriter<Box<dyn Write>>>;
 
 fn begin(file: &Path, format: Format) -> Result<Written, Failure> {
     let created = create(file).map_err(|error| unwritable(file, error))?;
