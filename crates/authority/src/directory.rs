@@ -41,6 +41,7 @@ use wire::MacAddress;
 
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
+pub use crate::repository::Sharing;
 use crate::repository::etcd::Access;
 use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::{ForDhcp, ForSarp};
@@ -121,15 +122,6 @@ impl Entry {
         let (from, until) = (utc_text(self.not_before_unix), utc_text(self.not_after_unix));
         format!("{serial}\t{name}\t{role}\t{mac}\t{}\t{from}\t{until}\n", addresses.join(","))
     }
-}
-
-/// Whether two hosts may hold the same address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// Each address has one holder; a second name for it is refused.
-    Refused,
-    /// Several may hold it, as with addresses that move between redundant routers.
-    Allowed,
 }
 
 /// How the result of an issue is stored.

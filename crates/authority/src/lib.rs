@@ -13,6 +13,7 @@ pub mod error;
 pub mod files;
 pub mod lease;
 pub mod limits;
+mod names;
 pub mod repository;
 pub mod request;
 pub mod site;

@@ -9,7 +9,8 @@ use identity::profile::PaperKey;
 use wire::MacAddress;
 
 use crate::Error;
-use crate::limits::{HOST_VALIDITY, MAX_NAME_LEN, MAX_SUBNETS_PER_HOST, MAX_VALIDITY};
+use crate::limits::{HOST_VALIDITY, MAX_SUBNETS_PER_HOST, MAX_VALIDITY};
+use crate::names::is_name;
 use crate::repository::{StoreError, Subnet};
 
 /// What a host's certificate shall say. It cannot hold nonsense.
@@ -156,11 +157,7 @@ impl Request {
 }
 
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(is_plain) {
-        return Err(Error::BadName(name.to_owned()));
-    }
-    Ok(())
+    if is_name(name) { Ok(()) } else { Err(Error::BadName(name.to_owned())) }
 }
 
 pub(crate) fn check_validity(validity: Duration) -> Result<(), Error> {

@@ -303,6 +303,11 @@ impl Settings {
         self.pre_shared.iter().find(|key| key.name() == name)
     }
 
+    /// Whether frames of this type pass as they are, as configured.
+    pub(crate) fn passes_in_clear(&self, ethertype: EtherType) -> bool {
+        self.pass.contains(&ethertype)
+    }
+
     /// Which checks of a data frame are made, and when. A laboratory that lets frames with a wrong tag in wants to see them.
     pub(crate) fn switches(&self) -> Switches {
         Switches {

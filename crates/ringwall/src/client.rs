@@ -1,6 +1,5 @@
 //! Commands that ask a running daemon: `status`, `peers`, `events`, `explain`.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,15 +9,13 @@ use std::time::{Duration, Instant};
 use bump::DropReason;
 use clap::Args;
 
-use crate::config::{self, Profile};
+use crate::config;
 use crate::failure::Failure;
-use crate::modes::ConfigFile;
-use crate::modes::file::paper_warning;
+use crate::modes::any_file::ConfigFile;
+use crate::modes::part::Account;
 use crate::output::say;
-use crate::protocol::{
-    Answer, Ask, Attacks, Compression, Event, Example, GateStatus, Key, Layers, Migration, OwnKey, Pair, Peer,
-    REAL_TIME, Sarp, Shield, Signed, SitePolicy, Status,
-};
+use crate::protocol::attacks::Attacks;
+use crate::protocol::{Answer, Ask, Event, Example};
 use crate::verdict::{self, Verdict};
 
 /// How long a daemon may take to answer.
@@ -171,20 +168,19 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a daemon says of itself, and what is to be made of it.
-enum Told {
-    Host(Box<Status>),
-    Gate(Box<GateStatus>),
-    /// Nobody answers; the name of the socket stands for the daemon.
-    Nothing(String, Failure),
+/// What a daemon says of itself; what went wrong if it says nothing.
+struct Told {
+    /// The name of the socket, which stands for a daemon that does not answer.
+    name: String,
+    answer: Result<Answer, Failure>,
 }
 
 /// `ringwall status`: the exit status says how it is.
 pub(crate) fn status(args: &AskArgs) -> Result<ExitCode, Failure> {
     let sockets = args.daemon.sockets()?;
-    let told: Vec<Told> = sockets.iter().map(|socket| ask_status(socket)).collect();
-    if let [Told::Nothing(_, _)] = told[..] {
-        let failure = told.into_iter().find_map(|one| if let Told::Nothing(_, why) = one { Some(why) } else { None });
+    let mut told: Vec<Told> = sockets.iter().map(|socket| Told::ask(socket)).collect();
+    if let [Told { answer: Err(_), .. }] = told[..] {
+        let failure = told.pop().and_then(|one| one.answer.err());
         return Err(failure.unwrap_or_else(|| Failure::new("no daemon answers")));
     }
     if args.json {
@@ -194,15 +190,6 @@ pub(crate) fn status(args: &AskArgs) -> Result<ExitCode, Failure> {
     }
     let worst = told.iter().map(|one| one.verdict().level).max().unwrap_or(verdict::Level::Unknown);
     Ok(ExitCode::from(worst as u8))
-}
-
-fn ask_status(socket: &Path) -> Told {
-    match ask(socket, &Ask::Status) {
-        Ok(Answer::Status(status)) => Told::Host(status),
-        Ok(Answer::Gate(status)) => Told::Gate(status),
-        Ok(_) => Told::Nothing(stem(socket), unexpected(socket)),
-        Err(failure) => Told::Nothing(stem(socket), failure),
-    }
 }
 
 pub(crate) fn stem(socket: &Path) -> String {
@@ -221,36 +208,37 @@ fn print_statuses_json(told: &[Told], is_named: bool) -> Result<(), Failure> {
 }
 
 impl Told {
+    fn ask(socket: &Path) -> Told {
+        let told = |answer: &Answer| answer.account().is_some();
+        let answer = ask(socket, &Ask::Status);
+        let answer = answer.and_then(|answer| if told(&answer) { Ok(answer) } else { Err(unexpected(socket)) });
+        Told { name: stem(socket), answer }
+    }
+
+    fn account(&self) -> Option<&dyn Account> {
+        self.answer.as_ref().ok()?.account()
+    }
+
     fn verdict(&self) -> Verdict {
-        match self {
-            Told::Host(status) => verdict::of_host(status),
-            Told::Gate(status) => verdict::of_gate(status),
-            Told::Nothing(_, failure) => Verdict::unknown(&failure.to_string()),
+        match (self.account(), &self.answer) {
+            (Some(account), _) => account.verdict(),
+            (None, Err(failure)) => Verdict::unknown(&failure.to_string()),
+            (None, Ok(_)) => Verdict::unknown("the daemon answered something else"),
         }
     }
 
     fn print(&self) {
         let verdict = self.verdict();
-        match self {
-            Told::Host(status) => {
-                say!("{}", verdict.line(&status.interface));
-                print_attacks(&status.attacks);
-                print_status(status);
-            }
-            Told::Gate(status) => {
-                say!("{}", verdict.line(&status.interface));
-                print_attacks(&status.attacks);
-                print_gate(status);
-            }
-            Told::Nothing(name, _) => say!("{}", verdict.line(name)),
-        }
+        let Some(account) = self.account() else { return say!("{}", verdict.line(&self.name)) };
+        say!("{}", verdict.line(account.interface()));
+        print_attacks(account.attacks());
+        account.lines().iter().for_each(|line| say!("{line}"));
     }
 
     fn json(&self) -> Result<serde_json::Value, Failure> {
-        let mut value = match self {
-            Told::Host(status) => serde_json::to_value(status).map_err(Failure::new)?,
-            Told::Gate(status) => serde_json::to_value(status).map_err(Failure::new)?,
-            Told::Nothing(name, _) => serde_json::json!({ "interface": name, "state": "silent" }),
+        let mut value = match self.account() {
+            Some(account) => account.json().map_err(Failure::new)?,
+            None => serde_json::json!({ "interface": self.name, "state": "silent" }),
         };
         let verdict = serde_json::to_value(self.verdict()).map_err(Failure::new)?;
         if let Some(fields) = value.as_object_mut() {
@@ -273,379 +261,17 @@ fn print_attacks(attacks: &Attacks) {
     }
 }
 
-fn print_gate(status: &GateStatus) {
-    say!("gateway {} {}: up {} s, ringwall {}", status.interface, status.state, status.uptime_s, status.version);
-    for warning in &status.warnings {
-        say!("warning: {warning}");
-    }
-    for (role, card) in [("trusted", &status.trusted), ("untrusted", &status.untrusted), ("mirror", &status.mirror)] {
-        let Some(card) = card else { continue };
-        let carrier = if card.carrier { "on" } else { "off" };
-        say!("{role}: {} ({}), carrier {carrier}, MTU {}", card.interface, card.mac, card.mtu);
-    }
-    let taken = if status.adopted { "adopted" } else { "new" };
-    say!("cards: {taken}, on exit {}; what is cut anew fits {} bytes", status.on_exit, status.mtu);
-    for (probe, outcome) in &status.probes {
-        say!("{probe}: {outcome}");
-    }
-    let changed: Vec<_> = status.changed_rules.iter().map(|(rule, action)| format!("{rule} = {action}")).collect();
-    let changed = if changed.is_empty() { String::new() } else { format!(", but {}", changed.join(", ")) };
-    say!("preset: {}{changed}", status.preset);
-    let frames = &status.frames;
-    say!(
-        "from the trusted side: {} received, {} forwarded; from the untrusted: {} received, {} forwarded",
-        frames.received_from_trusted,
-        frames.forwarded_to_untrusted,
-        frames.received_from_untrusted,
-        frames.forwarded_to_trusted
-    );
-    say!(
-        "answered {}, consumed {}, held {}, dropped {}",
-        frames.answered,
-        frames.consumed,
-        frames.held,
-        frames.dropped
-    );
-    let (held, idle) = (status.memory_bytes, status.memory_idle_bytes);
-    say!("TCP connections: {}; memory held: {held} bytes, kept for the next: {idle} bytes", status.flows);
-    for (title, counts) in [("dropped, by reason:", &status.drops), ("rules that acted:", &status.rules)] {
-        say!("{title}");
-        print_counts(counts);
-    }
-}
-
-fn print_counts(counts: &BTreeMap<String, u64>) {
-    for (name, count) in counts.iter().filter(|(_, count)| **count > 0) {
-        say!("  {count:>10}  {name}");
-    }
-}
-
-fn print_status(status: &Status) {
-    let takeover = &status.takeover;
-    say!(
-        "{} {}: mode {}, up {} s, ringwall {}",
-        status.interface,
-        status.state,
-        status.mode,
-        status.uptime_s,
-        status.version
-    );
-    if !status.weakened.is_empty() || status.mode == "null" {
-        say!("NOT PROTECTED: profile {}, switched off: {}", status.profile, status.weakened.join(", "));
-    }
-    if status.profile == Profile::Paper.word() {
-        say!("NOT PROTECTED: {}", paper_warning(&status.mode));
-    }
-    if let Some(migration) = &status.migration {
-        print_migration(migration);
-    }
-    if let Some(identity) = &status.identity {
-        let addresses = identity.addresses.join(", ");
-        say!("this host: {} of site {} ({}, {addresses})", identity.name, identity.site, identity.mac);
-        say!("certificate: {} days left; clock: {}", identity.certificate_days_left, status.clock);
-    }
-    say!(
-        "taken over by {} ({}), carrier {}, MTU {} of {}, on exit {}",
-        takeover.way,
-        if takeover.adopted { "adopted" } else { "new" },
-        if takeover.carrier { "on" } else { "off" },
-        takeover.inner_mtu,
-        takeover.wire_mtu,
-        takeover.on_exit
-    );
-    if let Some(seconds) = takeover.reverts_in_s {
-        say!("GIVEN BACK in {seconds} s unless you run `ringwall host confirm`");
-    }
-    for warning in takeover.warnings.iter().chain(&status.warnings) {
-        say!("warning: {warning}");
-    }
-    say!("peers: {}", status.peers);
-    if let Some(layers) = &status.layers {
-        print_layers(layers);
-    }
-    if let Some(outcome) = takeover.probes.get(REAL_TIME) {
-        say!("{REAL_TIME}: {outcome}");
-    }
-    if let Some(compression) = &status.compression {
-        print_compression(compression);
-    }
-    for lease in &status.leases {
-        let whose = if lease.given { format!("given to {}", lease.mac) } else { "this host's".to_owned() };
-        say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
-    }
-    print_signed(&status.signed);
-    if let Some(sarp) = &status.sarp {
-        print_sarp(sarp);
-    }
-    if let Some(shield) = &status.shield {
-        print_shield(shield);
-    }
-    print_frames(status);
-    if !status.not_carried.is_empty() {
-        say!("not carried in this version: {}", status.not_carried.join("; "));
-    }
-    if !status.not_protected.is_empty() {
-        say!("not protected: {}", status.not_protected.join("; "));
-    }
-}
-
-/// What of the site's authority is in force.
-fn print_signed(signed: &Signed) {
-    if let Some(revoked) = signed.revoked {
-        say!("revoked certificates: {revoked}");
-    }
-    if let Some(policy) = &signed.policy {
-        print_policy(policy);
-    }
-}
-
-/// Which version of the site's policy runs, since when, and where this host's own file differs.
-fn print_policy(policy: &SitePolicy) {
-    match (policy.version, &policy.since) {
-        (Some(version), Some(since)) => {
-            say!("site policy: version {version}, in force since {since}, {}", policy.origin)
-        }
-        (Some(version), None) => say!("site policy: version {version}, {}", policy.origin),
-        (None, _) => say!("site policy: none"),
-    }
-    if let (Some(group), Some(mode)) = (&policy.group, &policy.mode) {
-        let changes = policy.changes.as_ref().map_or_else(String::new, |changes| format!(", {changes}"));
-        say!("site policy for this host (group {group}): {mode}{changes}");
-    }
-    for note in &policy.own_file {
-        say!("own file: {note}");
-    }
-    if !policy.refused.is_empty() {
-        say!("site policies refused:");
-        print_counts(&policy.refused);
-    }
-}
-
-/// How far the move to sealed frames is.
-fn print_migration(migration: &Migration) {
-    if migration.mode == "observe" {
-        say!("NOT PROTECTED: cll.migration = \"observe\", whoever speaks in clear is believed");
-    }
-    say!(
-        "migration: {}; {} hosts have proved themselves, {} speak in clear",
-        migration.mode,
-        migration.proved,
-        migration.in_clear
-    );
-    for (mac, mode) in &migration.exceptions {
-        say!("exception: {mac} is treated by mode {mode}");
-    }
-    for manager in &migration.management {
-        say!("management machine, reachable in clear: {manager}");
-    }
-    if !migration.would_drop.is_empty() {
-        say!("let pass, would be dropped in mode enforce:");
-        print_counts(&migration.would_drop);
-    }
-}
-
-fn print_shield(shield: &Shield) {
-    say!(
-        "shield: {} peers with one, {} without; SPIs known: {} of {:08x} to {:08x}",
-        shield.peers_with_shield,
-        shield.peers_without_shield,
-        shield.known_spis,
-        shield.spi_min,
-        shield.spi_max
-    );
-}
-
-/// Where forged frames end, and how many did so in the kernel.
-fn print_layers(layers: &Layers) {
-    let hook = layers.hook.as_ref().map_or_else(String::new, |hook| format!(", hook {hook}"));
-    let reason = match &layers.reason {
-        None => String::new(),
-        // The layers are those that were wanted, and their place is another.
-        Some(reason) if layers.wanted == layers.in_force => format!(" ({reason})"),
-        Some(reason) => format!(" (wanted: {}; {reason})", layers.wanted),
-    };
-    say!("layers: {}{hook}{reason}", layers.in_force);
-    let counts = layers.dropped_in_kernel.iter().filter(|(_, count)| **count > 0);
-    let counts: Vec<_> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
-    if !counts.is_empty() {
-        say!("dropped in the kernel: {}", counts.join(", "));
-    }
-}
-
-fn print_compression(compression: &Compression) {
-    say!(
-        "compression: {} frames out compressed, {} left as they were, {} bytes became {}; {} frames in, {} bytes became {}",
-        compression.compressed_frames,
-        compression.left_frames,
-        compression.bytes_before,
-        compression.bytes_after,
-        compression.expanded_frames,
-        compression.expanded_bytes_before,
-        compression.expanded_bytes_after
-    );
-}
-
-fn print_sarp(sarp: &Sarp) {
-    let clock = sarp.clock_unix_s.map_or_else(|| "not set yet".to_owned(), |seconds| format!("{seconds} s"));
-    say!(
-        "S-ARP clock: {clock}, window {} s; keys: {}; requests open: {}",
-        sarp.window_s,
-        sarp.keys,
-        sarp.open_requests
-    );
-    if let Some(key) = &sarp.own_key {
-        say!("own key: {}", own_key(key));
-    }
-    if sarp.distributes {
-        say!("this host distributes keys");
-    }
-    for distributor in &sarp.distributors {
-        let first = sarp.asked_first.as_ref() == Some(&distributor.name);
-        let note = if first { ", asked first" } else { "" };
-        let days = distributor.certificate_days_left;
-        say!(
-            "key distributor: {} ({}, {}), {days} days left{note}",
-            distributor.name,
-            distributor.address,
-            distributor.mac
-        );
-    }
-    for lease in &sarp.leases {
-        let whose = if lease.given { format!("given to host number {}", lease.host) } else { "this host's".to_owned() };
-        say!("lease: {}, {whose}, {}", lease.address, lease_end(lease.remaining_s));
-    }
-    if sarp.distributors_silent {
-        say!("NO KEY DISTRIBUTOR ANSWERS: keys that are known go on working, others cannot be fetched");
-    }
-}
-
-fn lease_end(remaining_s: Option<u64>) -> String {
-    remaining_s.map_or_else(|| "for ever".to_owned(), |seconds| format!("{seconds} s left"))
-}
-
-/// How old this host's key is, and when the next takes its place.
-fn own_key(key: &OwnKey) -> String {
-    let age = key.age_s.map_or_else(|| "of unknown age".to_owned(), |seconds| format!("{} old", long_time(seconds)));
-    match (key.is_changing, key.changes_in_s) {
-        (true, _) => format!("{age}, being changed now"),
-        (false, Some(0)) => format!("{age}, to be changed now"),
-        (false, Some(seconds)) => format!("{age}, changed in {}", long_time(seconds)),
-        (false, None) => age,
-    }
-}
-
-/// A time in the largest unit of which there are two at least.
-fn long_time(seconds: u64) -> String {
-    match seconds {
-        172_800.. => format!("{} days", seconds / 86_400),
-        7200.. => format!("{} h", seconds / 3600),
-        _ => format!("{seconds} s"),
-    }
-}
-
-fn print_frames(status: &Status) {
-    let frames = &status.frames;
-    say!(
-        "to the wire: {} received, {} forwarded in {} frames; to the stack: {} received, {} forwarded",
-        frames.received_from_stack,
-        frames.forwarded_to_wire,
-        frames.emitted_to_wire,
-        frames.received_from_wire,
-        frames.forwarded_to_stack
-    );
-    say!(
-        "answered {}, consumed {}, held {}, dropped {}",
-        frames.answered,
-        frames.consumed,
-        frames.held,
-        frames.dropped
-    );
-    print_counts(&status.drops);
-}
-
 /// `ringwall peers`
 pub(crate) fn peers(args: &AskArgs) -> Result<(), Failure> {
     let socket = args.daemon.socket()?;
-    let peers = match ask(&socket, &Ask::Peers)? {
-        Answer::Peers { peers } => peers,
-        Answer::Keys { keys } => return print_keys(&keys, args.json),
-        Answer::Pairs { pairs } => return print_pairs(&pairs, args.json),
-        _ => return Err(unexpected(&socket)),
-    };
+    let answer = ask(&socket, &Ask::Peers)?;
+    let known = answer.known().ok_or_else(|| unexpected(&socket))?;
     if args.json {
-        return print_json(&peers);
-    }
-    say!(
-        "{:<16} {:<18} {:<16} {:<12} {:>7} {:>7}  sends / receives, keys from",
-        "name",
-        "mac",
-        "addresses",
-        "state",
-        "age",
-        "heard"
-    );
-    for peer in &peers {
-        print_peer(peer);
-    }
-    if peers.iter().any(|peer| peer.resumed) {
-        say!("* resumed by a ticket");
+        say!("{}", known.json().map_err(Failure::new)?);
+    } else {
+        known.lines().iter().for_each(|line| say!("{line}"));
     }
     Ok(())
-}
-
-fn print_keys(keys: &[Key], json: bool) -> Result<(), Failure> {
-    if json {
-        return print_json(&keys);
-    }
-    say!("{:<16} {:<18} {:>9}  heard", "address", "bound to", "fetched");
-    for key in keys {
-        let mac = key.mac.as_deref().unwrap_or("any");
-        say!("{:<16} {mac:<18} {:>5} s ago  {}", key.address, key.fetched_s, if key.heard { "yes" } else { "no" });
-    }
-    Ok(())
-}
-
-fn print_pairs(pairs: &[Pair], json: bool) -> Result<(), Failure> {
-    if json {
-        return print_json(&pairs);
-    }
-    say!("{:<40} {:<10} {:>5} {:>12} {:>12} {:>12}", "address", "epochs", "SPIs", "sealed", "passed", "dropped");
-    for pair in pairs {
-        let epochs = pair.epochs.iter().map(|number| match pair.send_epoch {
-            Some(send) if send == *number => format!("{number}*"),
-            _ => number.to_string(),
-        });
-        let epochs = if pair.has_shield { epochs.collect::<Vec<_>>().join(",") } else { "no shield".to_owned() };
-        let packets = &pair.packets;
-        let dropped = packets.unknown + packets.out_of_range + packets.used + packets.far + packets.over_budget;
-        say!(
-            "{:<40} {epochs:<10} {:>5} {:>12} {:>12} {dropped:>12}",
-            pair.address.to_string(),
-            pair.known_spis,
-            packets.sealed,
-            packets.passed
-        );
-    }
-    Ok(())
-}
-
-fn print_peer(peer: &Peer) {
-    let heard = peer.last_opened_s.map_or_else(|| "never".to_owned(), |seconds| format!("{seconds} s"));
-    say!(
-        "{:<16} {:<18} {:<16} {:<12} {:>5} s {:>7}  {} / {}, {}",
-        peer.name,
-        peer.mac,
-        peer.addresses.join(","),
-        if peer.resumed { format!("{}*", peer.state) } else { peer.state.clone() },
-        peer.age_s,
-        heard,
-        peer.sends,
-        peer.receives,
-        peer.agreement
-    );
-    for (reason, count) in &peer.in_clear.would_drop {
-        say!("{:<16} would be dropped in mode enforce: {count} {reason}", "");
-    }
 }
 
 /// Options of `ringwall events`
@@ -738,20 +364,5 @@ fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
             example.ethertype,
             example.len
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_says_how_old_the_own_key_is_and_when_it_changes() {
-        let said = |age_s, changes_in_s, is_changing| own_key(&OwnKey { age_s, changes_in_s, is_changing });
-        assert_eq!(said(Some(12 * 86_400 + 5), Some(18 * 86_400), false), "12 days old, changed in 18 days");
-        assert_eq!(said(Some(86_400), None, false), "24 h old");
-        assert_eq!(said(Some(7199), Some(0), false), "7199 s old, to be changed now");
-        assert_eq!(said(Some(31 * 86_400), Some(600), true), "31 days old, being changed now");
-        assert_eq!(said(None, None, false), "of unknown age");
     }
 }

@@ -6,24 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::config::Records;
-use crate::failure::Failure;
-use crate::metrics::Exporter;
-use crate::recorder::Recorder;
-
-/// Those that tell others of the daemon.
-pub(crate) struct Companions {
-    pub(crate) recorder: Recorder,
-    pub(crate) exporter: Option<Exporter>,
-}
-
-impl Companions {
-    /// Starts those that are wanted for the daemon of `interface`, while there are privileges.
-    pub(crate) fn start(records: &Records, interface: &str) -> Result<Companions, Failure> {
-        Ok(Companions { recorder: Recorder::start(records, interface)?, exporter: Exporter::start(records)? })
-    }
-}
-
 /// Starts this program with the word `command`; its standard input is the other end of what is
 /// returned.
 pub(crate) fn start(command: &str) -> io::Result<UnixStream> {

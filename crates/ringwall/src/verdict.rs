@@ -2,11 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::Profile;
-use crate::protocol::{Attack, GateStatus, Status};
-
-/// Days before its end at which a certificate is pressing.
-const PRESSING_DAYS: i64 = 1;
+use crate::protocol::attacks::{Attack, Attacks};
 
 /// How it is. The numbers are exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -41,21 +37,6 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// The worst of these, of equals the first.
-    fn of(found: Vec<(Level, String, String)>) -> Verdict {
-        let others = found.len().saturating_sub(1);
-        let worst = found.into_iter().reduce(|worst, one| if one.0 > worst.0 { one } else { worst });
-        match worst {
-            None => Verdict {
-                level: Level::Good,
-                what: "all is well".to_owned(),
-                remedy: "nothing to do".to_owned(),
-                others: 0,
-            },
-            Some((level, what, remedy)) => Verdict { level, what, remedy, others },
-        }
-    }
-
     /// Of a daemon that gives no answer.
     pub(crate) fn unknown(what: &str) -> Verdict {
         let (what, remedy) = (what.to_owned(), "see its log; while it is down its interface stays closed".to_owned());
@@ -69,97 +50,70 @@ impl Verdict {
     }
 }
 
-type Found = Vec<(Level, String, String)>;
+/// What is wrong with a daemon, in the order in which it was found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings(Vec<(Level, String, String)>);
 
-fn find(found: &mut Found, is_so: bool, level: Level, what: &str, remedy: &str) {
-    if is_so {
-        found.push((level, what.to_owned(), remedy.to_owned()));
+impl Findings {
+    /// Enters what is wrong and what to do about it, where `is_so`.
+    pub(crate) fn enter(&mut self, is_so: bool, level: Level, what: &str, remedy: &str) {
+        if is_so {
+            self.0.push((level, what.to_owned(), remedy.to_owned()));
+        }
     }
-}
 
-/// How a host is.
-pub(crate) fn of_host(status: &Status) -> Verdict {
-    let mut found = Found::new();
-    let takeover = &status.takeover;
-    let is_weak = !status.weakened.is_empty() || status.mode == "null" || status.profile == Profile::Paper.word();
-    find(
-        &mut found,
-        is_weak,
-        Level::Critical,
-        "NOT PROTECTED: layers are switched off",
-        "remove [lab] and host.profile",
-    );
-    if let Some(identity) = &status.identity {
-        let days = identity.certificate_days_left.min(identity.authority_days_left);
-        let what = format!("a certificate ends in {days} days");
-        find(&mut found, days < PRESSING_DAYS, Level::Critical, &what, "renew it: `ringwall host renew`");
+    /// Enters the attacks that are under way.
+    pub(crate) fn attacked(&mut self, attacks: &Attacks) {
+        for Attack { sort, sentence, .. } in &attacks.open {
+            let level = if sort.severity == "error" { Level::Critical } else { Level::Warning };
+            self.enter(true, level, &format!("ATTACKED ({}): {sentence}", sort.kind), &sort.advice);
+        }
     }
-    let is_silent = status.sarp.as_ref().is_some_and(|sarp| sarp.distributors_silent);
-    let remedy = "see whether a distributor runs and can be reached";
-    find(&mut found, is_silent, Level::Critical, "no key distributor answers", remedy);
-    let is_observing = status.migration.as_ref().is_some_and(|migration| migration.mode == "observe");
-    let remedy = "set cll.migration to \"prefer\" once all hosts are guarded";
-    find(&mut found, is_observing, Level::Warning, "NOT PROTECTED: mode observe lets everything pass", remedy);
-    attacked(&mut found, &status.attacks.open);
-    if let Some(seconds) = takeover.reverts_in_s {
-        let what = format!("on trial, given back in {seconds} s");
-        find(&mut found, true, Level::Warning, &what, "keep it with `ringwall host confirm`");
-    }
-    find(&mut found, !takeover.carrier, Level::Warning, "the card has no carrier", "look at cable and switch");
-    for warning in takeover.warnings.iter().chain(&status.warnings) {
-        find(&mut found, true, Level::Warning, warning, "see docs/operating.md");
-    }
-    untold(&mut found, status.attacks.records_lost);
-    Verdict::of(found)
-}
 
-/// How a gateway is.
-pub(crate) fn of_gate(status: &GateStatus) -> Verdict {
-    let mut found = Found::new();
-    attacked(&mut found, &status.attacks.open);
-    for card in [&status.trusted, &status.untrusted, &status.mirror].into_iter().flatten() {
-        let what = format!("{} has no carrier", card.interface);
-        find(&mut found, !card.carrier, Level::Warning, &what, "look at cable and switch");
+    /// Enters that nobody was told of some.
+    pub(crate) fn untold(&mut self, attacks: &Attacks) {
+        let lost = attacks.records_lost;
+        let what = format!("{lost} records of attacks were not told");
+        self.enter(lost > 0, Level::Warning, &what, "look at the places in [records] and at the log");
     }
-    for warning in &status.warnings {
-        let is_null = warning.contains("NOTHING is scrubbed");
-        let level = if is_null { Level::Critical } else { Level::Warning };
-        find(&mut found, true, level, warning, "see docs/operating.md");
-    }
-    untold(&mut found, status.attacks.records_lost);
-    Verdict::of(found)
-}
 
-fn attacked(found: &mut Found, attacks: &[Attack]) {
-    for attack in attacks {
-        let level = if attack.sort.severity == "error" { Level::Critical } else { Level::Warning };
-        find(found, true, level, &format!("ATTACKED ({}): {}", attack.sort.kind, attack.sentence), &attack.sort.advice);
+    /// The worst of these, of equals the first.
+    pub(crate) fn verdict(self) -> Verdict {
+        let others = self.0.len().saturating_sub(1);
+        let worst = self.0.into_iter().reduce(|worst, one| if one.0 > worst.0 { one } else { worst });
+        match worst {
+            None => Verdict {
+                level: Level::Good,
+                what: "all is well".to_owned(),
+                remedy: "nothing to do".to_owned(),
+                others: 0,
+            },
+            Some((level, what, remedy)) => Verdict { level, what, remedy, others },
+        }
     }
-}
-
-fn untold(found: &mut Found, lost: u64) {
-    let what = format!("{lost} records of attacks were not told");
-    find(found, lost > 0, Level::Warning, &what, "look at the places in [records] and at the log");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(levels: &[Level]) -> Vec<(Level, String, String)> {
-        levels.iter().enumerate().map(|(at, level)| (*level, format!("thing {at}"), "do it".to_owned())).collect()
+    fn found(levels: &[Level]) -> Findings {
+        let mut found = Findings::default();
+        let all = levels.iter().enumerate();
+        all.for_each(|(at, level)| found.enter(true, *level, &format!("thing {at}"), "do it"));
+        found
     }
 
     #[test]
     fn the_worst_comes_first_and_of_equals_the_first() {
-        let verdict = Verdict::of(found(&[Level::Warning, Level::Critical, Level::Critical]));
+        let verdict = found(&[Level::Warning, Level::Critical, Level::Critical]).verdict();
         assert_eq!((verdict.level, verdict.what.as_str(), verdict.others), (Level::Critical, "thing 1", 2));
         assert_eq!(verdict.line("eth0"), "CRITICAL eth0: thing 1; do it (and 2 more below)");
     }
 
     #[test]
     fn nothing_found_is_good_and_exits_with_zero() {
-        let verdict = Verdict::of(Vec::new());
+        let verdict = found(&[]).verdict();
         assert_eq!((verdict.level as u8, verdict.line("e0")), (0, "GOOD e0: all is well; nothing to do".to_owned()));
         assert_eq!(Verdict::unknown("x").level as u8, 3);
     }

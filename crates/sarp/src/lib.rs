@@ -28,6 +28,7 @@ pub mod settings;
 
 pub use clock::Stamp;
 pub use event::Event;
-pub use host::{Host, KeyReport, LeaseReport, Report};
+pub use host::{Host, LeaseReport, Report};
 pub use job::{Completion, Job};
+pub use ring::KeyReport;
 pub use settings::{Distributor, KnownHost, Settings, SharedKeys, Weaken};

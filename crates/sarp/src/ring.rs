@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use bump::{Instant, Torn};
 use identity::Verified;
@@ -9,8 +10,20 @@ use identity::distributor::HostRecord;
 use wire::MacAddress;
 
 use crate::clock::Stamp;
-use crate::host::KeyReport;
 use crate::limits::{RING_MAX, TOLD_JUST_NOW, UNKNOWN_MAX, UNKNOWN_TIME};
+
+/// A key in the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyReport {
+    /// Whose.
+    pub ip: Ipv4Addr,
+    /// The only hardware address that may speak for it, if the site binds one.
+    pub mac: Option<MacAddress>,
+    /// How long ago a distributor vouched for it.
+    pub fetched_ago: Duration,
+    /// Whether a message of its owner has been verified.
+    pub heard: bool,
+}
 
 /// A key that a distributor vouched for.
 #[derive(Debug)]

@@ -34,6 +34,7 @@ mod udp;
 
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
-pub use scrubber::{Event, Scrubber};
+pub use scrubber::Scrubber;
 pub use settings::{Preset, Settings};
+pub use tcp::events::Event;
 pub use tcp::{FlowId, FlowReport};

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use bump::{Checksum, Gso, Meta};
 use wire::layer::protocol;
 
+use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::tcp::segment::Segment;
@@ -21,6 +22,16 @@ pub(crate) struct Packet<'a> {
     pub(crate) gso: Option<Gso>,
     /// The longest of the fragments in which it arrived, in bytes of IP packet; it leaves in pieces no longer.
     pub(crate) longest_fragment: Option<usize>,
+}
+
+impl Packet<'_> {
+    /// Clears DF where the next link carries the packet whole; a super-frame comes from a link that carries its pieces.
+    pub(crate) fn clear_dont_fragment(&mut self, context: &mut Context<'_>) {
+        let fits = self.gso.is_some() || self.ip.header_len() + self.transport.len() <= context.settings.mtu;
+        if let Ip::V4(header) = &mut self.ip {
+            header.clear_dont_fragment(context, fits);
+        }
+    }
 }
 
 /// The same knowledge of a checksum, where a partial one's `start` counts from byte `at` of the frame. One that begins before

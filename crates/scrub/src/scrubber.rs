@@ -12,36 +12,12 @@ use crate::ip::fragments::{self, Arrived, Fragments, Whole};
 use crate::keys::{Key, Keys};
 use crate::neighbours::Neighbours;
 use crate::packet::{self, Packet, Transport};
-use crate::rule::{Counters, Rule};
+use crate::rule::Counters;
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
+use crate::tcp::events::Event;
 use crate::tcp::{FlowId, FlowReport};
 use crate::{emit, ethernet, ip};
-
-/// Something worth telling an operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A rule ended a flow.
-    Severed {
-        /// The rule.
-        rule: Rule,
-        /// The flow.
-        flow: FlowId,
-    },
-    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
-    /// section IV-A).
-    AsymmetricPath {
-        /// The connection that showed it.
-        flow: FlowId,
-    },
-    /// New connections are refused: the table is full of established ones.
-    FlowsFull,
-    /// A segment was dropped because there is no memory for unacknowledged data.
-    MemoryFull {
-        /// The connection that met it.
-        flow: FlowId,
-    },
-}
 
 /// A scrubber between two sides.
 #[derive(Debug)]
@@ -149,7 +125,7 @@ impl Scrubber {
         let (ip, header_len, bytes) = ip::read(context, link.ethertype, rest)?;
         ip::agree_with_link(context, &link, &ip)?;
         neighbours.hear_ip(context, &ip, bytes);
-        ip::hop_limit_floor(context, &ip, bytes, neighbours)?;
+        neighbours.hop_limit_floor(context, &ip, bytes)?;
         let checksum = packet::behind(frame.meta.checksum, link.header.len() + header_len);
         let gso = frame.meta.gso;
         if let Some(part) = ip.fragment().filter(|_| context.on(fragments::rule(&ip))) {

@@ -14,7 +14,7 @@ use crate::keys::{Key, Keys};
 use crate::packet::Packet;
 use crate::settings::Settings;
 use crate::tcp::Flows;
-use crate::{emit, icmp, ip, opaque, udp};
+use crate::{emit, icmp, opaque, udp};
 
 /// The way out: where packets are written, and the books for those that the scrubber makes itself.
 pub(crate) struct Exit<'a> {
@@ -82,7 +82,7 @@ impl Stages {
         departure: Departure,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
-        ip::clear_dont_fragment(context, packet);
+        packet.clear_dont_fragment(context);
         let (from, to) = (context.from, context.from.other());
         self.fingerprint.rewrite(context, to, packet);
         let mtu = context.settings.mtu;

@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::ingress::{CALL, EXIT, SET, instruction};
-use crate::xdp;
+pub use crate::instruction::Instruction;
+use crate::instruction::{CALL, EXIT, SET, instruction};
 
 // Commands of linux/bpf.h.
 const MAP_CREATE: libc::c_long = 0;
@@ -39,42 +39,16 @@ const MMAPABLE: u32 = 1 << 10;
 const LOAD_64: u8 = 0x18;
 const PSEUDO_MAP_FD: u8 = 1;
 
+/// The hook's number in `enum bpf_attach_type` of linux/bpf.h.
+pub(crate) const XDP_HOOK: u32 = 37;
+/// The program reads frames through helpers, so it also takes those that lie in pieces (`BPF_F_XDP_HAS_FRAGS`, Linux 5.18).
+pub(crate) const READS_PIECES: u32 = 1 << 5;
+
 /// A helper of linux/bpf.h.
 const TAIL_CALL: i32 = 12;
 
 /// From `asm-generic/socket.h`, Linux 3.19.
 const SO_ATTACH_BPF: i32 = 50;
-
-/// One instruction as the kernel reads it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instruction {
-    /// What to do.
-    pub operation: u8,
-    /// Destination in the low half, source in the high one.
-    pub registers: u8,
-    /// Of a jump or an address.
-    pub offset: i16,
-    /// A constant.
-    pub operand: i32,
-}
-
-impl Instruction {
-    /// Bytes of an instruction.
-    pub const LEN: usize = size_of::<Instruction>();
-
-    /// The instructions in `code`, which a compiler for little-endian machines wrote; what is left over is ignored.
-    #[must_use]
-    pub fn read(code: &[u8]) -> Vec<Instruction> {
-        let read = |&[operation, registers, a, b, c, d, e, f]: &[u8; Instruction::LEN]| Instruction {
-            operation,
-            registers,
-            offset: i16::from_le_bytes([a, b]),
-            operand: i32::from_le_bytes([c, d, e, f]),
-        };
-        code.as_chunks().0.iter().map(read).collect()
-    }
-}
 
 /// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +69,7 @@ impl Kind {
         match self {
             Kind::SocketFilter => (1, 0, 0),
             Kind::Device(hook) => (3, hook, 0),
-            Kind::Xdp => (6, xdp::HOOK, xdp::READS_PIECES),
+            Kind::Xdp => (6, XDP_HOOK, READS_PIECES),
             Kind::Classifier => (3, 0, 0),
         }
     }

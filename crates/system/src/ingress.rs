@@ -8,38 +8,14 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-pub(crate) use crate::bpf::Instruction;
 use crate::bpf::{self, Kind, Program};
+pub(crate) use crate::instruction::*;
 
 // A command, a hook and helpers of linux/bpf.h.
 const LINK_CREATE: libc::c_long = 28;
 const TCX_INGRESS: u32 = 46;
 /// What a program for this place is loaded as.
 pub const KIND: Kind = Kind::Device(TCX_INGRESS);
-/// Sends the frame out by another interface.
-pub(crate) const REDIRECT: i32 = 23;
-/// Has the other end of a pair receive the frame.
-pub(crate) const REDIRECT_PEER: i32 = 155;
-
-// Operations.
-pub(crate) const LOAD_BYTE: u8 = 0x71;
-pub(crate) const LOAD_HALF: u8 = 0x69;
-pub(crate) const LOAD_WORD: u8 = 0x61;
-pub(crate) const STORE_WORD: u8 = 0x63;
-pub(crate) const COPY: u8 = 0xbf;
-pub(crate) const SET: u8 = 0xb7;
-pub(crate) const ADD: u8 = 0x07;
-pub(crate) const FROM_BIG_ENDIAN: u8 = 0xdc;
-pub(crate) const JUMP_IF_EQUAL: u8 = 0x15;
-pub(crate) const JUMP_UNLESS_EQUAL: u8 = 0x55;
-pub(crate) const JUMP_IF_BEYOND: u8 = 0x2d;
-pub(crate) const CALL: u8 = 0x85;
-pub(crate) const EXIT: u8 = 0x95;
-
-/// `operation` from register `from` to register `to`.
-pub(crate) fn instruction(operation: u8, to: u8, from: u8, offset: i16, operand: i32) -> Instruction {
-    Instruction { operation, registers: from << 4 | to, offset, operand }
-}
 
 /// Sends whatever comes in at `interface` out by `target`, both in the calling thread's namespace, until the descriptor is closed.
 pub(crate) fn redirect_all(interface: u32, target: u32) -> io::Result<OwnedFd> {

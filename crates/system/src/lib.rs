@@ -14,6 +14,7 @@ pub mod capture;
 pub mod clock;
 mod files;
 pub mod ingress;
+mod instruction;
 pub mod memory;
 pub mod namespace;
 mod netlink;

@@ -9,7 +9,7 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::sandbox::User;
+use crate::sandbox::user::User;
 
 /// A privilege that can be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

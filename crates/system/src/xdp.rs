@@ -6,13 +6,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::bpf::Program;
+use crate::bpf::{Program, XDP_HOOK};
 use crate::ingress;
-
-/// The hook's number in `enum bpf_attach_type` of linux/bpf.h.
-pub(crate) const HOOK: u32 = 37;
-/// The program reads frames through helpers, so it also takes those that lie in pieces (`BPF_F_XDP_HAS_FRAGS`, Linux 5.18).
-pub(crate) const READS_PIECES: u32 = 1 << 5;
 
 /// Who calls the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,5 +74,5 @@ impl std::error::Error for XdpError {}
 /// # Errors
 /// See [`XdpError`].
 pub fn attach(program: &Program, interface: u32, mode: Mode) -> Result<OwnedFd, XdpError> {
-    Ok(ingress::link(program, interface, HOOK, mode.flags())?)
+    Ok(ingress::link(program, interface, XDP_HOOK, mode.flags())?)
 }

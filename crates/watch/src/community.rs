@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-use crate::judge::{flow, network_destination, network_source};
+use crate::packet::{flow, network_destination, network_source};
 
 /// The Community ID of the TCP or UDP packet in the frame `bytes`, with seed 0.
 #[must_use]

@@ -10,10 +10,11 @@ use wire::ethernet::Header;
 use wire::icmp;
 use wire::layer::{self, protocol};
 use wire::nd;
-use wire::{EtherType, MacAddress, ipv4, ipv6};
+use wire::{EtherType, MacAddress};
 
 use crate::around::{Around, Known};
 use crate::community;
+use crate::packet::{flow, network_destination, network_source, ports};
 
 /// Ports of DHCP servers (RFC 2131, section 4.1; RFC 8415, section 7.2).
 const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
@@ -238,39 +239,4 @@ impl Case<'_> {
             None => Party { mac: Some(HardwareAddress(mac.0)), ip, name: None },
         }
     }
-}
-
-fn addresses(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
-    let (ethertype, at) = layer::network_layer(bytes)?;
-    match ethertype {
-        EtherType::IPV4 => {
-            let header = ipv4::View::new(bytes.get(at..)?).ok()?;
-            Some((header.source().into(), header.destination().into()))
-        }
-        EtherType::IPV6 => {
-            let header = ipv6::View::new(bytes.get(at..)?).ok()?;
-            Some((header.source().into(), header.destination().into()))
-        }
-        _ => None,
-    }
-}
-
-pub(crate) fn network_source(bytes: &[u8]) -> Option<IpAddr> {
-    addresses(bytes).map(|(source, _)| source)
-}
-
-pub(crate) fn network_destination(bytes: &[u8]) -> Option<IpAddr> {
-    addresses(bytes).map(|(_, destination)| destination)
-}
-
-fn ports(payload: &[u8]) -> Option<(u16, u16)> {
-    let [a, b, c, d] = *payload.first_chunk()?;
-    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
-}
-
-/// Protocol and ports of the packet in `bytes`.
-pub(crate) fn flow(bytes: &[u8]) -> Option<(u8, u16, u16)> {
-    let (transport, at) = layer::transport_layer(bytes)?;
-    let (from, to) = ports(bytes.get(at..)?).filter(|_| matches!(transport, protocol::TCP | protocol::UDP))?;
-    Some((transport, from, to))
 }

@@ -12,6 +12,7 @@ pub mod around;
 pub mod attacks;
 pub mod community;
 pub mod judge;
+mod packet;
 
 use std::collections::HashMap;
 

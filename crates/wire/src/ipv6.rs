@@ -2,8 +2,10 @@
 
 use std::net::Ipv6Addr;
 
-use crate::layer::EXTENSION_HEADERS_MAX;
 use crate::{Error, Field};
+
+/// IPv6 extension headers that are looked through.
+pub const EXTENSION_HEADERS_MAX: usize = 4;
 
 /// Length of the fixed header.
 pub const HEADER_LEN: usize = 40;

@@ -10,8 +10,6 @@ use crate::{EtherType, ipv4, ipv6, tcp, udp};
 
 /// VLAN tags that are looked through (802.1Q inside 802.1ad).
 pub const VLAN_TAGS_MAX: usize = 2;
-/// IPv6 extension headers that are looked through.
-pub const EXTENSION_HEADERS_MAX: usize = 4;
 
 /// Protocol numbers of the transport and tunnel headers this crate knows (IANA, protocol numbers).
 pub mod protocol {

@@ -20,14 +20,22 @@ use identity::certificate::names::{BadNames, Names};
 use smallvec::SmallVec;
 use wire::MacAddress;
 
-use crate::directory::Sharing;
 use crate::limits::{MAX_END_UNIX_S, MAX_KEY_LEN, MAX_SUBNETS_PER_HOST};
-use crate::request::check_name;
+use crate::names::is_name;
 
 pub use enrolment::Enrolment;
 pub use error::StoreError;
 pub use etcd::EtcdStore;
 pub use sqlite::SqliteStore;
+
+/// Whether two hosts may hold the same address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each address has one holder; a second name for it is refused.
+    Refused,
+    /// Several may hold it, as with addresses that move between redundant routers.
+    Allowed,
+}
 
 /// Whether the site still stands by a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +131,9 @@ pub struct NewHost {
 impl NewHost {
     /// Whether it can be a host at all, whoever else there is.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        check_name(&self.name).map_err(|_| StoreError::BadName(self.name.clone()))?;
+        if !is_name(&self.name) {
+            return Err(StoreError::BadName(self.name.clone()));
+        }
         check_addresses(self.mac, &self.addresses)?;
         check_key(&self.key)?;
         if self.not_before_unix > self.not_after_unix || self.not_after_unix > MAX_END_UNIX_S {

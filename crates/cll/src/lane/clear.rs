@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bump::{DropReason, Fate, Frame, Instant, Mailbox, Now, Side, sink};
+use bump::{DropReason, Fate, Frame, Instant, Ledger, Mailbox, Now, Side, sink};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::{self, network_layer, protocol};
 use wire::{EtherType, MacAddress, icmp, ipv4, ipv6};
 
+use super::activities::Activities;
+use super::admitted::Admitted;
 use super::outbound::{is_dhcp, not_carried};
 use super::{Lane, Outputs};
 use crate::glimpse::Glimpse;
 use crate::limits::{ASK_AGAIN, CLEAR_HOSTS_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_LOOK, MANAGEMENT_TOLD_EVERY};
-use crate::message::{PlainWord, Request};
+use crate::message::{AssociationId, PlainWord, Request};
 use crate::migration::{Claim, Management, Migration, Rules, is_contradiction};
 use crate::observed::PlainHosts;
 use crate::settings::Settings;
@@ -101,6 +103,108 @@ impl Clear {
         wants_clear
             && Ports::of(frame).is_some_and(|ports| ports.destination_ip == manager.ip && ports.source == manager.port)
     }
+
+    /// What a frame in clear claims; `by_mac` if that its source is a proved host's counts, too.
+    fn claim(&self, admitted: &Admitted, source: MacAddress, frame: &[u8], by_mac: bool) -> Claim {
+        let rules = &self.rules;
+        let ip = network_source(frame);
+        let holder = match ip {
+            Some(IpAddr::V6(address)) => admitted.holder(address).filter(|holder| *holder != source),
+            _ => None,
+        };
+        let own = by_mac.then_some(source);
+        let macs: Vec<MacAddress> = own.into_iter().chain(holder).collect();
+        let ip = ip.filter(|ip| by_mac || rules.claim_of_address(source, Some(*ip)) != Claim::Nothing);
+        rules.claim(&macs, ip)
+    }
+
+    /// Whether group frames of this host come signed as well, key or not. Frames to one that has fallen back go in clear.
+    fn signs_groups(&self, mac: MacAddress) -> bool {
+        self.rules.proved.contains(mac) && !self.hosts.contains_key(&mac)
+    }
+
+    fn refuse_claim(&mut self, now: Now, mac: MacAddress, owner: MacAddress, out: &mut Outputs<'_>) -> Fate {
+        let told = self.downgrades_told.get(&owner);
+        if told.is_none_or(|at| now.since_boot.since(*at) >= DOWNGRADE_TOLD_EVERY)
+            && out.requests.push(Request::Plain(PlainWord::Refused { mac, owner })).is_ok()
+        {
+            self.downgrades_told.insert(owner, now.since_boot);
+        }
+        Fate::Dropped(DropReason::Downgrade)
+    }
+
+    /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
+    fn excuse(
+        &mut self,
+        now: Now,
+        mac: MacAddress,
+        (reason, glimpse): (DropReason, Glimpse),
+        ledger: &mut Ledger,
+        requests: &mut Mailbox<Request>,
+    ) {
+        ledger.excuse(reason);
+        if self.observed.note(now.since_boot, mac, reason, glimpse) {
+            // One that is lost is told again with the next hour's; `peers` has it in any case.
+            let _ = requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
+        }
+    }
+
+    /// A frame under a seal whose inside contradicts the peer's certificate: dropped, but where everything is only noted.
+    pub(super) fn excuse_insider(
+        &mut self,
+        now: Now,
+        mac: MacAddress,
+        reason: DropReason,
+        ledger: &mut Ledger,
+        requests: &mut Mailbox<Request>,
+    ) -> Result<(), DropReason> {
+        if !is_contradiction(reason) || self.rules.towards(mac) != Migration::Observe {
+            return Err(reason);
+        }
+        self.excuse(now, mac, (reason, Glimpse::SEALED), ledger, requests);
+        Ok(())
+    }
+
+    /// A peer that has a key speaks in clear all the same: control judges whether it has fallen back. What was opened before
+    /// is told first.
+    fn hear_plain(
+        &mut self,
+        now: Now,
+        (mac, association): (MacAddress, AssociationId),
+        activities: &mut Activities,
+        requests: &mut Mailbox<Request>,
+    ) {
+        let last = self.heard.get(&mac);
+        if last.is_some_and(|at| now.since_boot.since(*at) < FALL_BACK_LOOK) {
+            return;
+        }
+        if activities.tell(association, requests) && requests.push(Request::HeardPlain(mac)).is_ok() {
+            self.heard.insert(mac, now.since_boot);
+        }
+    }
+
+    fn let_manager_in(&mut self, now: Now, manager: Management, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
+        let told = self.managers.get(&manager.mac).copied();
+        let is_due = told.is_none_or(|at| now.since_boot.since(at) >= MANAGEMENT_TOLD_EVERY);
+        if is_due && out.requests.push(Request::Plain(PlainWord::Management { mac: manager.mac })).is_ok() {
+            self.managers.insert(manager.mac, now.since_boot);
+        } else {
+            self.managers.entry(manager.mac).or_insert(now.since_boot);
+        }
+        out.forward(Side::STACK, frame)
+    }
+
+    /// Frames to this host go in clear from now on, if the mode allows it; whether it does.
+    fn go_to(&mut self, now: Now, mac: MacAddress) -> bool {
+        if !self.rules.is_lenient_towards(mac) {
+            return false;
+        }
+        if self.hosts.len() >= CLEAR_HOSTS_MAX && !self.hosts.contains_key(&mac) {
+            self.hosts.pop_first();
+        }
+        self.hosts.insert(mac, now.since_boot + ASK_AGAIN);
+        true
+    }
 }
 
 /// Addresses and ports of a whole TCP packet over IPv4, or of a first fragment of one.
@@ -168,16 +272,16 @@ impl Lane {
         out: &mut Outputs<'_>,
     ) -> Option<Fate> {
         if let Some(manager) = self.clear.manager_of(header, frame.bytes) {
-            return Some(self.let_manager_in(now, manager, frame, out));
+            return Some(self.clear.let_manager_in(now, manager, frame, out));
         }
         let is_arp = header.ethertype == EtherType::ARP;
         let is_manager = self.clear.rules.policy.management_by_mac(header.source).is_some();
         if is_arp && (is_manager || self.clear.rules.is_lenient_towards(header.source)) {
-            return Self::ask_control(out, Request::PlainArp(frame.bytes.to_vec()));
+            return out.ask_control(Request::PlainArp(frame.bytes.to_vec()));
         }
         let is_lenient = self.clear.rules.is_lenient_towards(header.source);
         if is_lenient && self.settings.ipv6 && speaks_of_neighbours(header, &frame.bytes[ETHERNET_LEN..]) {
-            return Self::ask_control(out, Request::PlainNeighbour(frame.bytes.to_vec()));
+            return out.ask_control(Request::PlainNeighbour(frame.bytes.to_vec()));
         }
         let refused = refused.unwrap_or(if is_arp { DropReason::PlainArp } else { DropReason::Unsealed });
         if !is_lenient {
@@ -185,7 +289,7 @@ impl Lane {
         }
         if self.settings.speaks_dhcp() && is_dhcp(header.ethertype, &frame.bytes[ETHERNET_LEN..]) {
             // Its halves know whose address is proved, and whether our program has asked in clear.
-            return Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec()));
+            return out.ask_control(Request::Dhcp(Side::WIRE, frame.bytes.to_vec()));
         }
         Some(self.let_in(now, header, frame, refused, out))
     }
@@ -205,108 +309,23 @@ impl Lane {
         let payload = &frame.bytes[ETHERNET_LEN..];
         let is_carried = !is_dhcp(header.ethertype, payload) && not_carried(header, payload).is_none() && !is_ipv6_off;
         let is_sealed = is_carried && !is_group;
-        let claim = self.claim(header.source, frame.bytes, is_sealed);
-        if is_carried && is_group && claim == Claim::Nothing && self.signs_groups(header.source) {
+        let claim = self.clear.claim(&self.admitted, header.source, frame.bytes, is_sealed);
+        let signs_groups = |lane: &Lane| {
+            let is_known = lane.clear.signs_groups(header.source) || lane.senders.has(header.source);
+            lane.settings.broadcasting.carried && is_known
+        };
+        if is_carried && is_group && claim == Claim::Nothing && signs_groups(self) {
             return Fate::Dropped(DropReason::GroupDuplicate);
         }
         let reason = match claim {
-            Claim::Refused(owner) => return self.refuse_claim(now, header.source, owner, out),
+            Claim::Refused(owner) => return self.clear.refuse_claim(now, header.source, owner, out),
             Claim::Noted(_) => DropReason::Downgrade,
             Claim::Nothing => refused,
         };
-        self.excuse(now, header.source, (reason, Glimpse::of(frame.bytes)), out.requests);
-        if is_sealed {
-            self.hear_plain(now, header.source, out);
-        }
-        out.forward(Side::STACK, frame)
-    }
-
-    /// What a frame in clear claims; `by_mac` if that its source is a proved host's counts, too.
-    fn claim(&self, source: MacAddress, frame: &[u8], by_mac: bool) -> Claim {
-        let rules = &self.clear.rules;
-        let ip = network_source(frame);
-        let holder = match ip {
-            Some(IpAddr::V6(address)) => self.admitted.holder(address).filter(|holder| *holder != source),
-            _ => None,
-        };
-        let own = by_mac.then_some(source);
-        let macs: Vec<MacAddress> = own.into_iter().chain(holder).collect();
-        let ip = ip.filter(|ip| by_mac || rules.claim_of_address(source, Some(*ip)) != Claim::Nothing);
-        rules.claim(&macs, ip)
-    }
-
-    /// Whether group frames of this host come signed as well. Frames to one that has fallen back go in clear.
-    fn signs_groups(&self, mac: MacAddress) -> bool {
-        let is_proved = self.clear.rules.proved.contains(mac) && !self.clear.hosts.contains_key(&mac);
-        self.settings.broadcasting.carried && (is_proved || self.senders.contains_key(&mac))
-    }
-
-    fn refuse_claim(&mut self, now: Now, mac: MacAddress, owner: MacAddress, out: &mut Outputs<'_>) -> Fate {
-        let told = self.clear.downgrades_told.get(&owner);
-        if told.is_none_or(|at| now.since_boot.since(*at) >= DOWNGRADE_TOLD_EVERY)
-            && out.requests.push(Request::Plain(PlainWord::Refused { mac, owner })).is_ok()
-        {
-            self.clear.downgrades_told.insert(owner, now.since_boot);
-        }
-        Fate::Dropped(DropReason::Downgrade)
-    }
-
-    /// Counts what mode `enforce` would have dropped, and tells an operator now and then.
-    fn excuse(
-        &mut self,
-        now: Now,
-        mac: MacAddress,
-        (reason, glimpse): (DropReason, Glimpse),
-        requests: &mut Mailbox<Request>,
-    ) {
-        self.ledger.excuse(reason);
-        if self.clear.observed.note(now.since_boot, mac, reason, glimpse) {
-            // One that is lost is told again with the next hour's; `peers` has it in any case.
-            let _ = requests.push(Request::Plain(PlainWord::Passed { mac, reason }));
-        }
-    }
-
-    /// A frame under a seal whose inside contradicts the peer's certificate: dropped, but where everything is only noted.
-    pub(super) fn excuse_insider(
-        &mut self,
-        now: Now,
-        mac: MacAddress,
-        reason: DropReason,
-        requests: &mut Mailbox<Request>,
-    ) -> Result<(), DropReason> {
-        if !is_contradiction(reason) || self.clear.rules.towards(mac) != Migration::Observe {
-            return Err(reason);
-        }
-        self.excuse(now, mac, (reason, Glimpse::SEALED), requests);
-        Ok(())
-    }
-
-    /// A peer that has a key speaks in clear all the same: control judges whether it has fallen back. What was opened before
-    /// is told first.
-    fn hear_plain(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
-        let Some(association) = self.senders.get(&mac).map(|sender| sender.association) else { return };
-        let last = self.clear.heard.get(&mac);
-        if last.is_some_and(|at| now.since_boot.since(*at) < FALL_BACK_LOOK) {
-            return;
-        }
-        if let Some(activity) = self.activity.remove(&association)
-            && out.requests.push(Request::Activity(association, activity)).is_err()
-        {
-            self.activity.insert(association, activity);
-            return;
-        }
-        if out.requests.push(Request::HeardPlain(mac)).is_ok() {
-            self.clear.heard.insert(mac, now.since_boot);
-        }
-    }
-
-    fn let_manager_in(&mut self, now: Now, manager: Management, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        let told = self.clear.managers.get(&manager.mac).copied();
-        let is_due = told.is_none_or(|at| now.since_boot.since(at) >= MANAGEMENT_TOLD_EVERY);
-        if is_due && out.requests.push(Request::Plain(PlainWord::Management { mac: manager.mac })).is_ok() {
-            self.clear.managers.insert(manager.mac, now.since_boot);
-        } else {
-            self.clear.managers.entry(manager.mac).or_insert(now.since_boot);
+        let passed = (reason, Glimpse::of(frame.bytes));
+        self.clear.excuse(now, header.source, passed, &mut self.ledger, out.requests);
+        if let Some(association) = self.senders.association(header.source).filter(|_| is_sealed) {
+            self.clear.hear_plain(now, (header.source, association), &mut self.activities, out.requests);
         }
         out.forward(Side::STACK, frame)
     }
@@ -328,7 +347,7 @@ impl Lane {
             return Fate::Dropped(reason);
         }
         self.ledger.excuse(reason);
-        Self::send_in_clear(header, frame, out)
+        out.send_in_clear(header, frame)
     }
 
     /// Whether a frame of our stack to one host leaves in clear.
@@ -339,29 +358,16 @@ impl Lane {
         frame: &Frame<'_>,
         out: &mut Outputs<'_>,
     ) -> bool {
-        let has_key = self.knows(header.destination);
+        let has_key = self.senders.knows(header.destination);
         self.clear.answers_manager(header, frame.bytes, has_key)
             || (!has_key && self.clear.goes_to(now, header.destination, out.requests))
     }
 
-    /// A stack's tag is in the frame itself; in clear it would lead into another network of the switch.
-    pub(super) fn send_in_clear(header: &Header, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        if header.ethertype.is_vlan() {
-            return Fate::Dropped(DropReason::Vlan);
-        }
-        out.forward(Side::WIRE, frame)
-    }
-
     /// Frames to this host go in clear from now on, first those that wait.
     pub(super) fn go_in_clear(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
-        let is_allowed = self.clear.rules.is_lenient_towards(mac) && !self.knows(mac);
-        if !is_allowed {
+        if self.senders.knows(mac) || !self.clear.go_to(now, mac) {
             return;
         }
-        if self.clear.hosts.len() >= CLEAR_HOSTS_MAX && !self.clear.hosts.contains_key(&mac) {
-            self.clear.hosts.pop_first();
-        }
-        self.clear.hosts.insert(mac, now.since_boot + ASK_AGAIN);
         for held in self.hold.take(mac) {
             let fate = if sink::copy(out.sink, Side::WIRE, &held.bytes, held.meta) {
                 Fate::Forwarded

@@ -6,7 +6,7 @@
 //! that allow it travel in fragments (RFC 791, section 3.2).
 
 use bump::frame::Checksum;
-use bump::{DropReason, Fate, Frame, Meta, Now, Side, sink};
+use bump::{DropReason, Fate, Frame, Ledger, Meta, Now, Side, sink};
 use wire::checksum::{Sum, pseudo_header_v6, update};
 use wire::cll::data::OVERHEAD_MAX;
 use wire::ethernet::{self, Header};
@@ -30,20 +30,44 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MSS: u8 = 2;
 const MSS_LEN: usize = 4;
 
-impl Lane {
+/// How much one frame of the wire has room for.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Longest frame on the wire, with its Ethernet header.
+    frame_max: usize,
+    /// What is kept free in it.
+    kept_free: usize,
+}
+
+impl Room {
+    /// Of a wire whose frames are at most so long, with their Ethernet header.
+    pub(super) fn new(frame_max: usize) -> Room {
+        Room { frame_max, kept_free: 0 }
+    }
+
+    /// The same with so many bytes kept free.
+    pub(super) fn less(self, kept_free: u16) -> Room {
+        Room { kept_free: usize::from(kept_free), ..self }
+    }
+
+    pub(super) fn frame_max(self) -> usize {
+        self.frame_max
+    }
+
     /// The longest packet that one sealed frame has room for, less what is kept free in it.
-    fn packet_max(&self) -> usize {
-        let kept_free = usize::from(self.settings.kept_free);
-        self.wire_frame_max.saturating_sub(ethernet::HEADER_LEN + OVERHEAD_MAX + kept_free)
+    fn packet_max(self) -> usize {
+        self.frame_max.saturating_sub(ethernet::HEADER_LEN + OVERHEAD_MAX + self.kept_free)
     }
 
     /// Has a new TCP connection agree on segments that fit.
-    pub(super) fn clamp(&self, frame: &mut Frame<'_>) {
+    pub(super) fn clamp(self, frame: &mut Frame<'_>) {
         if frame.bytes.len() <= SYN_FRAME_MAX {
             let _unchanged = clamp_to(self.packet_max(), frame);
         }
     }
+}
 
+impl Lane {
     /// Gives a frame for `peer` its fate if it does not fit; none if it does.
     pub(super) fn fit(
         &mut self,
@@ -53,34 +77,27 @@ impl Lane {
         cutting: &Cutting,
         out: &mut Outputs<'_>,
     ) -> Option<Fate> {
-        let max = self.packet_max();
+        let room = self.room.less(self.settings.kept_free);
+        let max = room.packet_max();
         if cutting.longest(frame.bytes.len()).saturating_sub(ethernet::HEADER_LEN) <= max {
             return None;
         }
         let (header, packet) = Header::parse(frame.bytes).ok()?;
         Some(match header.ethertype {
             EtherType::IPV4 => match ipv4::View::new(packet) {
-                Ok(ip) if ip.dont_fragment() => self.tell(&header, &fragmentation_needed(&ip, packet, max), out),
+                Ok(ip) if ip.dont_fragment() => {
+                    tell(&header, &fragmentation_needed(&ip, packet, max), &mut self.ledger, out)
+                }
                 Ok(_) => self.seal_in_fragments(now, peer, frame, cutting, out),
                 Err(_) => Fate::Dropped(DropReason::Malformed),
             },
             EtherType::IPV6 => match ipv6::View::new(packet) {
-                Ok(ip) => self.tell(&header, &packet_too_big(&ip, packet, max), out),
+                Ok(ip) => tell(&header, &packet_too_big(&ip, packet, max), &mut self.ledger, out),
                 Err(_) => Fate::Dropped(DropReason::Malformed),
             },
             // Nobody could be told, and it may fit all the same.
             _ => return None,
         })
-    }
-
-    /// Hands the stack a packet in the name of the host that it wrote to.
-    fn tell(&mut self, header: &Header, packet: &[u8], out: &mut Outputs<'_>) -> Fate {
-        let back = Header { destination: header.source, source: header.destination, ethertype: header.ethertype };
-        if sink::copy_parts(out.sink, Side::STACK, &[&back.emit(), packet], ethernet::MIN_LEN, Meta::plain()) {
-            self.ledger.make(Side::STACK);
-            return Fate::Answered;
-        }
-        Fate::Dropped(DropReason::PortFull)
     }
 
     fn seal_in_fragments(
@@ -93,7 +110,7 @@ impl Lane {
     ) -> Fate {
         let mut fate = Fate::Dropped(DropReason::TooBig);
         for mut whole in whole_frames(frame, cutting) {
-            for mut fragment in fragments(&mut whole, self.packet_max()) {
+            for mut fragment in fragments(&mut whole, self.room.less(self.settings.kept_free).packet_max()) {
                 let mut frame = Frame { bytes: &mut fragment, meta: Meta::plain() };
                 fate = self.seal_to(now, peer, &mut frame, out);
                 if fate != Fate::Forwarded {
@@ -103,6 +120,16 @@ impl Lane {
         }
         fate
     }
+}
+
+/// Hands the stack a packet in the name of the host that it wrote to.
+fn tell(header: &Header, packet: &[u8], ledger: &mut Ledger, out: &mut Outputs<'_>) -> Fate {
+    let back = Header { destination: header.source, source: header.destination, ethertype: header.ethertype };
+    if sink::copy_parts(out.sink, Side::STACK, &[&back.emit(), packet], ethernet::MIN_LEN, Meta::plain()) {
+        ledger.make(Side::STACK);
+        return Fate::Answered;
+    }
+    Fate::Dropped(DropReason::PortFull)
 }
 
 /// The packets that a frame stands for, each with its whole checksum; none if it is no good.

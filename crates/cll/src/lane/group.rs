@@ -18,7 +18,7 @@ impl Lane {
             if number > 0 {
                 self.ledger.receive(Side::STACK);
             }
-            if let Some(fate) = Self::ask_control(out, Request::StackGroup(piece)) {
+            if let Some(fate) = out.ask_control(Request::StackGroup(piece)) {
                 self.ledger.settle(now.since_boot, Side::STACK, fate, frame.bytes);
             }
         }

@@ -1,13 +1,14 @@
 //! From the wire to the stack: hostile until proved. Cheap checks first (`shield`), then the tag, then origin.
 
 use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
-use wire::Error;
 use wire::cll::data::{INNER_HEADER_LEN, OVERHEAD, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 use wire::layer::transport_checksum;
+use wire::{Error, MacAddress};
 
-use super::{Lane, Outputs, Receiver};
+use super::receivers::Receiver;
+use super::{Lane, Outputs};
 use crate::AssociationId;
 use crate::message::{Claim, Request};
 use crate::origin::{Claims, Passage};
@@ -26,7 +27,7 @@ impl Lane {
         if frame.meta.vlan.is_some() {
             return Some(Fate::Dropped(DropReason::Vlan));
         }
-        if self.passes_in_clear(header.ethertype) {
+        if self.settings.passes_in_clear(header.ethertype) {
             return Some(out.forward(Side::STACK, frame));
         }
         if header.destination != self.settings.mac && !header.destination.is_group() {
@@ -35,7 +36,7 @@ impl Lane {
         if header.ethertype == self.settings.ethertype {
             return self.inbound_cll(now, &header, frame, out);
         }
-        let refused = match self.legacy.get(&header.source).map(|origin| self.judge_legacy(origin, &header, frame)) {
+        let refused = match self.legacy.judge(&self.settings, &header, frame) {
             Some(Ok(())) => return Some(out.forward(Side::STACK, frame)),
             Some(Err(reason)) => Some(reason),
             None => None,
@@ -55,8 +56,8 @@ impl Lane {
             }
             // Whoever is neither client nor server keeps its queue to control for handshakes.
             PacketType::Dhcp if !self.settings.speaks_dhcp() => Some(Fate::Dropped(DropReason::DhcpNotClient)),
-            PacketType::Dhcp => Self::ask_control(out, Request::Dhcp(Side::WIRE, frame.bytes.to_vec())),
-            _ => Self::ask_control(out, Request::Handshake(frame.bytes.to_vec())),
+            PacketType::Dhcp => out.ask_control(Request::Dhcp(Side::WIRE, frame.bytes.to_vec())),
+            _ => out.ask_control(Request::Handshake(frame.bytes.to_vec())),
         }
     }
 
@@ -69,19 +70,20 @@ impl Lane {
         frame: &Frame<'_>,
         out: &mut Outputs<'_>,
     ) -> Result<Option<Fate>, DropReason> {
-        let (data, sealed) = self.read(header, frame.bytes)?;
-        let Some(receiver) = self.receivers.get_mut(&data.receiver_index) else {
+        let (data, sealed) = read(self.settings.mac, header, frame.bytes)?;
+        let switches = self.receivers.switches;
+        let Some(receiver) = self.receivers.get_mut(data.receiver_index) else {
             let _ = out.requests.push(Request::UnknownIndex(header.source));
             return Err(DropReason::UnknownIndex);
         };
         let plain_len = ETHERNET_LEN + sealed.len() - INNER_HEADER_LEN - TAG_LEN;
-        receiver.checks.before_tag(header.source, &data, self.switches)?;
+        receiver.checks.before_tag(header.source, &data, switches)?;
         let room = out.sink.reserve(Side::STACK, plain_len).ok_or(DropReason::PortFull)?;
         let room = &mut room[..plain_len];
         let inner = receiver.open_body(&data, frame.bytes, sealed, &self.settings.weaken, room)?;
-        receiver.checks.after_tag(&data, self.switches)?;
+        receiver.checks.after_tag(&data, switches)?;
         let room = if inner.compressed {
-            let len_max = self.wire_frame_max.saturating_sub(ETHERNET_LEN + OVERHEAD);
+            let len_max = self.room.frame_max().saturating_sub(ETHERNET_LEN + OVERHEAD);
             let packed = self.compressor.accept(receiver.key.compression, &inner, &room[ETHERNET_LEN..], len_max)?;
             self.compressor.expand_for_stack(&packed, out.sink)?
         } else {
@@ -92,9 +94,9 @@ impl Lane {
             receiver.awaits_first_frame = false;
         }
         if matches!(inner.ethertype, InnerHeader::NOTHING | InnerHeader::CONTROL) {
-            self.note(now, association, |activity| activity.opened = true);
+            self.activities.note(now, association, |activity| activity.opened = true);
             let message = room[ETHERNET_LEN..].to_vec();
-            return Ok(Self::hear_peer(association, &inner, frame.bytes, message, out));
+            return Ok(hear_peer(association, &inner, frame.bytes, message, out));
         }
         if !receiver.carries_payload {
             return Err(DropReason::KemPending);
@@ -104,7 +106,10 @@ impl Lane {
         let peer = receiver.origin.mac();
         let claims = match restored {
             Ok(claims) => claims,
-            Err(reason) => self.excuse_insider(now, header.source, reason, out.requests).map(|()| None)?,
+            Err(reason) => {
+                self.clear.excuse_insider(now, header.source, reason, &mut self.ledger, out.requests)?;
+                None
+            }
         };
         self.clear.heard_sealed(header.source);
         if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
@@ -115,49 +120,47 @@ impl Lane {
         let plain_len = room.len();
         out.sink.commit(Side::STACK, plain_len, meta);
         self.ledger.emitted[Side::STACK as usize] += 1;
-        self.note(now, association, |activity| {
+        self.activities.note(now, association, |activity| {
             activity.opened = true;
             activity.opened_payload = true;
         });
         Ok(Some(Fate::Forwarded))
     }
 
-    /// What was opened is for the link layer and not for the stack: a message, or nothing but that its sender lives.
-    fn hear_peer(
-        association: AssociationId,
-        inner: &InnerHeader,
-        sealed: &[u8],
-        message: Vec<u8>,
-        out: &mut Outputs<'_>,
-    ) -> Option<Fate> {
-        if inner.ethertype == InnerHeader::NOTHING {
-            return Some(Fate::Consumed);
-        }
-        Self::ask_control(out, Request::Control(association, sealed.to_vec(), message))
-    }
-
-    /// The header of a data frame for this host, and what is sealed behind it.
-    fn read<'f>(&self, header: &Header, frame: &'f [u8]) -> Result<(DataHeader, &'f [u8]), DropReason> {
-        if header.destination != self.settings.mac {
-            return Err(DropReason::NotForUs);
-        }
-        let (data, sealed) = DataHeader::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
-        if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
-            return Err(DropReason::Malformed);
-        }
-        Ok((data, sealed))
-    }
-}
-
-impl Lane {
     /// Asks control whether the peer has what a frame claims. Control delivers it then.
     fn ask_about(&mut self, now: Now, claim: Claim, out: &mut Outputs<'_>) -> Option<Fate> {
-        self.note(now, claim.association, |activity| {
+        self.activities.note(now, claim.association, |activity| {
             activity.opened = true;
             activity.opened_payload = true;
         });
-        Self::ask_control(out, Request::Claim(Box::new(claim)))
+        out.ask_control(Request::Claim(Box::new(claim)))
     }
+}
+
+/// What was opened is for the link layer and not for the stack: a message, or nothing but that its sender lives.
+fn hear_peer(
+    association: AssociationId,
+    inner: &InnerHeader,
+    sealed: &[u8],
+    message: Vec<u8>,
+    out: &mut Outputs<'_>,
+) -> Option<Fate> {
+    if inner.ethertype == InnerHeader::NOTHING {
+        return Some(Fate::Consumed);
+    }
+    out.ask_control(Request::Control(association, sealed.to_vec(), message))
+}
+
+/// The header of a data frame for this host, and what is sealed behind it.
+fn read<'f>(own: MacAddress, header: &Header, frame: &'f [u8]) -> Result<(DataHeader, &'f [u8]), DropReason> {
+    if header.destination != own {
+        return Err(DropReason::NotForUs);
+    }
+    let (data, sealed) = DataHeader::parse(&frame[ETHERNET_LEN..]).map_err(|_| DropReason::Malformed)?;
+    if sealed.len() < INNER_HEADER_LEN + TAG_LEN {
+        return Err(DropReason::Malformed);
+    }
+    Ok((data, sealed))
 }
 
 impl Receiver {

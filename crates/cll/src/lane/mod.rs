@@ -3,6 +3,7 @@
 //! Outbound and inbound are read top to bottom in `outbound.rs` and `inbound.rs`; each rule is a line with its reason.
 //! A lane judges only what a key or the configuration can judge. ARP of the stack and handshakes go to control.
 
+mod activities;
 mod admitted;
 mod clear;
 mod fit;
@@ -10,103 +11,75 @@ mod group;
 mod inbound;
 mod legacy;
 mod outbound;
+mod receivers;
+mod senders;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bump::{Batch, DropReason, Fate, Frame, Instant, Ledger, Mailbox, Meta, Now, Side, Sink, Torn, sink};
-use shield::{Checks, Outpost, Switches, Window};
-use wire::{EtherType, MacAddress, ethernet};
+use shield::Outpost;
+use wire::cll::InnerHeader;
+use wire::ethernet::Header;
+use wire::{MacAddress, ethernet};
 
 use crate::compression::{CompressionReport, Compressor};
 use crate::hold::Hold;
-use crate::keys::ReceiveKey;
-use crate::limits::SWEEP_INTERVAL;
-use crate::message::{Activity, AssociationId, Incoming, Order, OrderKind, Outgoing, Request};
+use crate::message::{Order, OrderKind, Outgoing, Request};
 use crate::observed::PlainReport;
-use crate::origin::Origin;
 use crate::settings::Settings;
+use activities::Activities;
 use admitted::Admitted;
 use clear::Clear;
+use fit::Room;
+use legacy::LegacyHosts;
 pub(crate) use outbound::not_for_groups;
-
-/// Sends to one peer.
-struct Sender {
-    association: AssociationId,
-    key: crate::keys::SendKey,
-    next_sequence: u32,
-    first_sequence: u32,
-    /// After this many frames control is told that the key should be replaced.
-    worn_at: u32,
-}
-
-/// Receives from one lane of one peer.
-struct Receiver {
-    association: AssociationId,
-    origin: Arc<Origin>,
-    key: ReceiveKey,
-    checks: Checks,
-    awaits_first_frame: bool,
-    carries_payload: bool,
-}
+use receivers::Receivers;
+use senders::{Sender, Senders};
 
 /// One queue's share of the link layer.
 pub struct Lane {
     settings: Arc<Settings>,
     ledger: Ledger,
-    senders: BTreeMap<MacAddress, Sender>,
-    /// Keys under which no payload leaves, because an ML-KEM exchange is under way. What the stack
-    /// sends goes on under an older key, if there is one, or waits.
-    bare: BTreeMap<MacAddress, Sender>,
-    receivers: BTreeMap<u32, Receiver>,
-    switches: Switches,
-    outpost: Option<Box<dyn Outpost>>,
-    legacy: BTreeMap<MacAddress, Origin>,
+    senders: Senders,
+    receivers: Receivers,
+    legacy: LegacyHosts,
     clear: Clear,
     /// IPv6 addresses of peers, as control decided.
     admitted: Admitted,
     compressor: Compressor,
     hold: Hold,
-    activity: BTreeMap<AssociationId, Activity>,
-    report_at: Option<Instant>,
-    /// Longest frame on the wire, with its Ethernet header.
-    wire_frame_max: usize,
+    activities: Activities,
+    room: Room,
 }
 
 impl Lane {
     /// A lane without associations.
     #[must_use]
     pub fn new(settings: Arc<Settings>) -> Lane {
-        let legacy = origins(&settings);
         Lane {
-            wire_frame_max: settings.wire_frame_max(),
-            switches: settings.switches(),
-            outpost: None,
+            room: Room::new(settings.wire_frame_max()),
+            receivers: Receivers::new(settings.switches()),
             clear: Clear::new(settings.rules()),
+            legacy: LegacyHosts::new(&settings),
             settings,
             ledger: Ledger::new(),
-            senders: BTreeMap::new(),
-            bare: BTreeMap::new(),
-            receivers: BTreeMap::new(),
-            legacy,
+            senders: Senders::default(),
             admitted: Admitted::default(),
             compressor: Compressor::default(),
             hold: Hold::default(),
-            activity: BTreeMap::new(),
-            report_at: None,
+            activities: Activities::default(),
         }
     }
 
     /// Has the cheap checks made in front of this lane as well, for all keys that are installed from now on.
     pub fn set_outpost(&mut self, outpost: Box<dyn Outpost>) {
-        self.outpost = Some(outpost);
+        self.receivers.set_outpost(outpost);
     }
 
     /// Enters what was dropped in front of this lane.
     pub fn add_outpost_to_ledger(&self, ledger: &mut Ledger) {
-        if let Some(outpost) = &self.outpost {
-            shield::outpost::enter(&**outpost, ledger);
-        }
+        self.receivers.add_outpost_to(ledger);
     }
 
     /// What compression did.
@@ -140,36 +113,7 @@ impl Lane {
 
     /// The wire carries packets of another size from now on, in bytes.
     pub fn set_wire_mtu(&mut self, wire_mtu: u16) {
-        self.wire_frame_max = usize::from(wire_mtu) + ethernet::HEADER_LEN;
-    }
-
-    fn passes_in_clear(&self, ethertype: EtherType) -> bool {
-        self.settings.pass.contains(&ethertype)
-    }
-
-    /// Notes what happened under `association`, to be reported with the next sweep.
-    fn note(&mut self, now: Now, association: AssociationId, note: impl FnOnce(&mut Activity)) {
-        note(self.activity.entry(association).or_default());
-        self.report_at.get_or_insert(now.since_boot + SWEEP_INTERVAL);
-    }
-
-    fn install_receiver(&mut self, incoming: Incoming) {
-        let Incoming { association, origin, key, awaits_first_frame, carries_payload } = incoming;
-        let index = key.receiver_index;
-        let peer = origin.mac();
-        // The outpost learns of a key here, before the peer can have it: our answer is still in the port.
-        let window = self.outpost.as_mut().map_or_else(Window::new, |outpost| outpost.admit(index, peer, &key.nonces));
-        let checks = Checks::new(peer, &key.nonces, window);
-        let receiver = Receiver { association, origin, key, checks, awaits_first_frame, carries_payload };
-        self.receivers.insert(index, receiver);
-    }
-
-    /// The window goes before its memory may serve another.
-    fn remove_receiver(&mut self, index: u32) {
-        let removed = self.receivers.remove(&index).is_some();
-        if let Some(outpost) = self.outpost.as_mut().filter(|_| removed) {
-            outpost.dismiss(index);
-        }
+        self.room = Room::new(usize::from(wire_mtu) + ethernet::HEADER_LEN);
     }
 
     fn install_sender(&mut self, now: Now, outgoing: Outgoing, out: &mut Outputs<'_>) {
@@ -178,11 +122,10 @@ impl Lane {
         let sender = Sender { association, key, next_sequence: first_sequence, first_sequence, worn_at };
         self.clear.peer_has_key(peer);
         if !carries_payload {
-            self.bare.insert(peer, sender);
+            self.senders.install_bare(peer, sender);
             return;
         }
-        self.bare.remove(&peer);
-        self.senders.insert(peer, sender);
+        self.senders.install(peer, sender);
         self.release_held(now, peer, out);
     }
 
@@ -195,19 +138,6 @@ impl Lane {
         }
     }
 
-    fn stop_sending(&mut self, peer: MacAddress, association: AssociationId) {
-        for keys in [&mut self.senders, &mut self.bare] {
-            if keys.get(&peer).is_some_and(|sender| sender.association == association) {
-                keys.remove(&peer);
-            }
-        }
-    }
-
-    /// Whether there is an association with `peer`, also one under which no payload moves yet.
-    fn knows(&self, peer: MacAddress) -> bool {
-        self.senders.contains_key(&peer) || self.bare.contains_key(&peer)
-    }
-
     fn give_up(&mut self, now: Now, peer: MacAddress) {
         for held in self.hold.take(peer) {
             let fate = Fate::Dropped(DropReason::HoldExpired);
@@ -218,7 +148,7 @@ impl Lane {
     /// Seals a frame that control took from the stack; control has settled its fate already.
     fn seal_for_control(&mut self, now: Now, peer: MacAddress, bytes: &mut [u8], out: &mut Outputs<'_>) {
         let mut frame = Frame { bytes, meta: Meta::plain() };
-        let fate = if self.bare.contains_key(&peer) && !self.senders.contains_key(&peer) {
+        let fate = if self.senders.has_only_bare(peer) {
             self.hold(peer, &frame, out)
         } else {
             self.seal_to(now, peer, &mut frame, out)
@@ -239,19 +169,6 @@ impl Lane {
         }
         self.ledger.held = waiting;
     }
-
-    /// Hands `frame` to control, or drops it when control is behind.
-    fn ask_control(out: &mut Outputs<'_>, request: Request) -> Option<Fate> {
-        match out.requests.push(request) {
-            Ok(()) => None,
-            Err(_) => Some(Fate::Dropped(DropReason::ControlBusy)),
-        }
-    }
-}
-
-/// What the hosts on the legacy list may claim, by hardware address.
-fn origins(settings: &Settings) -> BTreeMap<MacAddress, Origin> {
-    settings.legacy.iter().map(|legacy| (legacy.mac, Origin::of_legacy(legacy))).collect()
 }
 
 /// Where a lane's results go.
@@ -261,6 +178,23 @@ struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
+    /// Hands a frame to control, or drops it when control is behind.
+    fn ask_control(&mut self, request: Request) -> Option<Fate> {
+        match self.requests.push(request) {
+            Ok(()) => None,
+            Err(_) => Some(Fate::Dropped(DropReason::ControlBusy)),
+        }
+    }
+
+    /// A stack's tag is in the frame itself; in clear it would lead into another network of the
+    /// switch.
+    fn send_in_clear(&mut self, header: &Header, frame: &Frame<'_>) -> Fate {
+        if header.ethertype.is_vlan() {
+            return Fate::Dropped(DropReason::Vlan);
+        }
+        self.forward(Side::WIRE, frame)
+    }
+
     /// Forwards `frame` as it is.
     fn forward(&mut self, to: Side, frame: &Frame<'_>) -> Fate {
         if sink::copy(self.sink, to, frame.bytes, frame.meta) {
@@ -300,13 +234,14 @@ impl bump::Lane for Lane {
     fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink, requests: &mut Mailbox<Request>) {
         let mut out = Outputs { sink, requests };
         match order.0 {
-            OrderKind::Receive(incoming) => self.install_receiver(*incoming),
+            OrderKind::Receive(incoming) => self.receivers.install(*incoming),
             OrderKind::Send(outgoing) => self.install_sender(now, *outgoing, &mut out),
-            OrderKind::StopReceiving(index) => self.remove_receiver(index),
-            OrderKind::StopSending(peer, association) => self.stop_sending(peer, association),
+            OrderKind::StopReceiving(index) => self.receivers.remove(index),
+            OrderKind::StopSending(peer, association) => self.senders.stop(peer, association),
             OrderKind::Seal(peer, mut frame) => self.seal_for_control(now, peer, &mut frame, &mut out),
-            OrderKind::ShowLife(peer) => self.show_life(peer, &mut out),
-            OrderKind::Control(peer, message) => self.send_control(peer, &message, &mut out),
+            // A frame without payload: "I have the key, and I live".
+            OrderKind::ShowLife(peer) => self.send_own(peer, InnerHeader::NOTHING, &[], &mut out),
+            OrderKind::Control(peer, message) => self.send_own(peer, InnerHeader::CONTROL, &message, &mut out),
             OrderKind::InClear(peer) => self.go_in_clear(now, peer, &mut out),
             OrderKind::Rules(rules) => self.clear.set_rules(rules),
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
@@ -314,28 +249,14 @@ impl bump::Lane for Lane {
             OrderKind::GiveUp(peer) => self.give_up(now, peer),
             OrderKind::Settle(settings) => {
                 self.clear.settle(&settings);
-                (self.legacy, self.settings) = (origins(&settings), settings);
+                (self.legacy, self.settings) = (LegacyHosts::new(&settings), settings);
             }
-            OrderKind::SiteKeys(hint_keys) => {
-                if let Some(outpost) = &mut self.outpost {
-                    outpost.expect(&hint_keys);
-                }
-            }
+            OrderKind::SiteKeys(hint_keys) => self.receivers.expect(&hint_keys),
         }
     }
 
     fn tick(&mut self, now: Now, budget: usize, _sink: &mut dyn Sink, requests: &mut Mailbox<Request>) {
-        if self.report_at.is_none_or(|at| at > now.since_boot) {
-            return;
-        }
-        for _ in 0..budget {
-            let Some((association, activity)) = self.activity.pop_first() else { break };
-            if requests.push(Request::Activity(association, activity)).is_err() {
-                self.activity.insert(association, activity);
-                break;
-            }
-        }
-        self.report_at = (!self.activity.is_empty()).then_some(now.since_boot + SWEEP_INTERVAL);
+        self.activities.sweep(now, budget, requests);
     }
 
     fn about(&self, order: &Order) -> Torn {
@@ -343,7 +264,7 @@ impl bump::Lane for Lane {
             OrderKind::Receive(incoming) => Torn::Host(incoming.origin.mac().0),
             OrderKind::Send(outgoing) => Torn::Host(outgoing.peer.0),
             OrderKind::StopReceiving(index) => {
-                let of_key = self.receivers.get(index).map(|receiver| receiver.origin.mac().0);
+                let of_key = self.receivers.get(*index).map(|receiver| receiver.origin.mac().0);
                 of_key.map_or(Torn::Anything, Torn::Host)
             }
             OrderKind::StopSending(peer, _)
@@ -361,15 +282,13 @@ impl bump::Lane for Lane {
     /// A sequence number may have been used and not counted, and a window may not know what was
     /// opened: such keys go.
     fn mend(&mut self, now: Now, torn: Torn) {
-        self.senders.retain(|peer, _| !torn.includes(peer.0));
-        let of_torn = |receiver: &Receiver| torn.includes(receiver.origin.mac().0);
-        let indices = self.receivers.iter().filter(|(_, receiver)| of_torn(receiver)).map(|(index, _)| *index);
-        indices.collect::<Vec<_>>().into_iter().for_each(|index| self.remove_receiver(index));
+        self.senders.mend(torn);
+        self.receivers.mend(torn);
         self.count_held(now);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.report_at
+        self.activities.deadline()
     }
 
     fn ledger(&self) -> &Ledger {

@@ -9,12 +9,13 @@ use wire::layer::transport_checksum;
 use wire::offload::{Cut, Kind, Plan, complete_checksum};
 use wire::{EtherType, MacAddress};
 
-use super::{Lane, Outputs, Sender};
+use super::senders::Sender;
+use super::{Lane, Outputs};
 use crate::compression::Compressor;
 use crate::hold::Kept;
-use crate::limits::SEQUENCE_LAST;
 use crate::message::Request;
 use crate::origin;
+use crate::settings::Settings;
 
 impl Lane {
     /// The rules for a frame of the stack, in order. `None` means that control decides.
@@ -28,22 +29,23 @@ impl Lane {
         if frame.meta.vlan.is_some() {
             return Some(Fate::Dropped(DropReason::Vlan));
         }
-        if self.passes_in_clear(header.ethertype) {
+        if self.settings.passes_in_clear(header.ethertype) {
             return Some(out.forward(Side::WIRE, frame));
         }
-        if header.ethertype == EtherType::ARP && !self.seals_arp(&header, payload) {
-            return Self::ask_control(out, Request::StackArp(frame.bytes.to_vec()));
+        let has_key = |lane: &Lane| lane.senders.has(header.destination);
+        if header.ethertype == EtherType::ARP && !(asks_for_others(&self.settings, payload) && has_key(self)) {
+            return out.ask_control(Request::StackArp(frame.bytes.to_vec()));
         }
         let is_server = self.settings.dhcp.server.is_some();
-        if is_dhcp(header.ethertype, payload) && (is_server || !self.legacy.contains_key(&header.destination)) {
+        if is_dhcp(header.ethertype, payload) && (is_server || !self.legacy.has(header.destination)) {
             return self.stack_dhcp(&header, frame, out);
         }
         if header.ethertype == EtherType::IPV6 {
             if !self.settings.ipv6 {
                 return Some(self.outbound_uncarried(&header, frame, DropReason::Ipv6, out));
             }
-            if self.is_for_control(&header, payload) {
-                return Self::ask_control(out, Request::StackNeighbour(frame.bytes.to_vec()));
+            if is_for_control(payload, || has_key(self)) {
+                return out.ask_control(Request::StackNeighbour(frame.bytes.to_vec()));
             }
         }
         if let Some(reason) = not_carried(&header, payload) {
@@ -52,21 +54,13 @@ impl Lane {
         if header.destination.is_group() {
             return self.send_to_group(now, frame, out);
         }
-        if self.legacy.contains_key(&header.destination) || self.leaves_in_clear(now, &header, frame, out) {
-            return Some(Self::send_in_clear(&header, frame, out));
+        if self.legacy.has(header.destination) || self.leaves_in_clear(now, &header, frame, out) {
+            return Some(out.send_in_clear(&header, frame));
         }
-        if self.senders.contains_key(&header.destination) {
+        if has_key(self) {
             return Some(self.seal_to(now, header.destination, frame, out));
         }
         Some(self.hold(header.destination, frame, out))
-    }
-
-    /// An ARP request to a peer whose key is here is sealed like any frame. Replies always go to control, where a
-    /// handshake may wait for them.
-    fn seals_arp(&self, header: &Header, message: &[u8]) -> bool {
-        let is_request = wire::arp::Arp::parse(message)
-            .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && self.settings.is_own(arp.sender_ip));
-        is_request && self.senders.contains_key(&header.destination)
     }
 
     /// DHCP leaves in frames of its own, by way of control; where this host has no part in that, in clear as the mode allows.
@@ -83,20 +77,7 @@ impl Lane {
         {
             return Some(Fate::Dropped(DropReason::DhcpMalformed));
         }
-        Self::ask_control(out, Request::Dhcp(Side::STACK, frame.bytes.to_vec()))
-    }
-
-    /// Neighbour discovery opens and completes handshakes as ARP does: a solicitation, unless it goes to a peer whose key is
-    /// here, and every advertisement.
-    fn is_for_control(&self, header: &Header, packet: &[u8]) -> bool {
-        use wire::icmp::{PROTOCOL_V6, v6::NEIGHBOUR_ADVERTISEMENT, v6::NEIGHBOUR_SOLICITATION};
-        let Ok(ip) = wire::ipv6::View::new(packet) else { return false };
-        let icmp_type = packet.get(wire::ipv6::HEADER_LEN).copied().filter(|_| ip.next_header() == PROTOCOL_V6);
-        match icmp_type {
-            Some(NEIGHBOUR_SOLICITATION) => !self.senders.contains_key(&header.destination),
-            Some(NEIGHBOUR_ADVERTISEMENT) => true,
-            _ => false,
-        }
+        out.ask_control(Request::Dhcp(Side::STACK, frame.bytes.to_vec()))
     }
 
     pub(super) fn hold(&mut self, destination: MacAddress, frame: &Frame<'_>, out: &mut Outputs<'_>) -> Fate {
@@ -115,7 +96,7 @@ impl Lane {
 
     /// Seals `frame` to `peer`, in one piece or in as many as its metadata says.
     pub(super) fn seal_to(&mut self, now: Now, peer: MacAddress, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Fate {
-        self.clamp(frame);
+        self.room.less(self.settings.kept_free).clamp(frame);
         let cutting = match Cutting::of(frame) {
             Ok(cutting) => cutting,
             Err(reason) => return Fate::Dropped(reason),
@@ -134,18 +115,17 @@ impl Lane {
         }
         self.ledger.emitted[Side::WIRE as usize] += emitted;
         if emitted > 0 {
-            self.note(now, association, |activity| activity.sealed_payload = true);
+            self.activities.note(now, association, |activity| activity.sealed_payload = true);
         }
         result.map_or_else(Fate::Dropped, |()| Fate::Forwarded)
     }
 
     /// What seals to `peer`; for the link layer itself, `own`, under the newest key.
     fn seal_for(&mut self, peer: MacAddress, own: bool) -> Option<Seal<'_>> {
-        let bare = if own { self.bare.get_mut(&peer) } else { None };
-        let sender = bare.or_else(|| self.senders.get_mut(&peer))?;
+        let sender = self.senders.get_mut(peer, own)?;
         Some(Seal {
             ethernet: Header { destination: peer, source: self.settings.mac, ethertype: self.settings.ethertype },
-            wire_frame_max: self.wire_frame_max,
+            wire_frame_max: self.room.frame_max(),
             compression: sender.key.compression,
             leaves_the_rest: false,
             compressor: &mut self.compressor,
@@ -153,17 +133,9 @@ impl Lane {
         })
     }
 
-    /// Sends `peer` a frame without payload: "I have the key, and I live".
-    pub(super) fn show_life(&mut self, peer: MacAddress, out: &mut Outputs<'_>) {
-        self.send_own(peer, InnerHeader::NOTHING, &[], out);
-    }
-
-    /// Sends `peer` a message of the link layer. What cannot be sent now is repeated by its sender.
-    pub(super) fn send_control(&mut self, peer: MacAddress, message: &[u8], out: &mut Outputs<'_>) {
-        self.send_own(peer, InnerHeader::CONTROL, message, out);
-    }
-
-    fn send_own(&mut self, peer: MacAddress, ethertype: EtherType, payload: &[u8], out: &mut Outputs<'_>) {
+    /// Sends `peer` a message of the link layer itself. What cannot be sent now is repeated by its
+    /// sender.
+    pub(super) fn send_own(&mut self, peer: MacAddress, ethertype: EtherType, payload: &[u8], out: &mut Outputs<'_>) {
         let Some(mut seal) = self.seal_for(peer, true) else { return };
         // What the link layer says itself is never compressed.
         seal.compression = None;
@@ -175,6 +147,26 @@ impl Lane {
         if seal.payload(inner, payload.len(), write, out).is_ok() {
             self.ledger.make(Side::WIRE);
         }
+    }
+}
+
+/// Whether it is an ARP request of this host. To a peer whose key is here it is sealed like any
+/// frame. Replies always go to control, where a handshake may wait for them.
+fn asks_for_others(settings: &Settings, message: &[u8]) -> bool {
+    wire::arp::Arp::parse(message)
+        .is_ok_and(|arp| arp.operation == wire::arp::Operation::Request && settings.is_own(arp.sender_ip))
+}
+
+/// Neighbour discovery opens and completes handshakes as ARP does: a solicitation, unless it goes to
+/// a peer whose key is here, and every advertisement.
+fn is_for_control(packet: &[u8], has_key: impl FnOnce() -> bool) -> bool {
+    use wire::icmp::{PROTOCOL_V6, v6::NEIGHBOUR_ADVERTISEMENT, v6::NEIGHBOUR_SOLICITATION};
+    let Ok(ip) = wire::ipv6::View::new(packet) else { return false };
+    let icmp_type = packet.get(wire::ipv6::HEADER_LEN).copied().filter(|_| ip.next_header() == PROTOCOL_V6);
+    match icmp_type {
+        Some(NEIGHBOUR_SOLICITATION) => !has_key(),
+        Some(NEIGHBOUR_ADVERTISEMENT) => true,
+        _ => false,
     }
 }
 
@@ -194,29 +186,6 @@ pub(crate) fn not_for_groups(ethertype: EtherType, payload: &[u8]) -> Option<Dro
 
 pub(super) fn is_dhcp(ethertype: EtherType, packet: &[u8]) -> bool {
     ethertype == EtherType::IPV4 && wire::ipv4::View::new(packet).is_ok_and(|packet| origin::is_dhcp(&packet))
-}
-
-impl Sender {
-    /// The next sequence number, unless the key is used up.
-    fn take_sequence(&mut self) -> Result<u32, DropReason> {
-        if self.next_sequence > SEQUENCE_LAST {
-            return Err(DropReason::SequenceEnd);
-        }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        Ok(sequence)
-    }
-
-    /// Whether the key has reached the age at which it should be replaced, and control should hear of it: the handshake
-    /// that replaces it may fail, so it hears again after every sixteenth of that age. A key that is used up always is.
-    fn is_worn(&mut self, rekey_after_frames: u32) -> bool {
-        let used_up = self.next_sequence > SEQUENCE_LAST;
-        let worn = self.next_sequence - self.first_sequence >= self.worn_at;
-        if worn {
-            self.worn_at = self.worn_at.saturating_add((rekey_after_frames / 16).max(1));
-        }
-        worn || used_up
-    }
 }
 
 /// How a frame of the stack becomes frames of the wire.

@@ -12,7 +12,7 @@ use wire::ethernet::Header;
 use wire::{EtherType, MacAddress};
 
 use super::Schedule;
-use super::cll::NAME;
+use super::mode::NAME;
 use super::row::Row;
 use super::stats::Series;
 use crate::failure::Failure;

@@ -14,9 +14,6 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{PaperKeys, Site};
 
-/// The experiment's name in its rows.
-pub const NAME: &str = "cll";
-
 /// Length of the paper's RSA keys (Table 2).
 const RSA_BITS: u16 = 1024;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bump::Generator;
 
-use super::cll::NAME;
+use super::mode::NAME;
 use super::mode::{Arena, Mode, Track};
 use super::rate::Rate;
 use super::row::{Row, rounded};

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use wire::MacAddress;
 
-use super::cll::NAME;
 use super::dhcp::{self, Part};
+use super::mode::NAME;
 use super::row::Row;
 use super::stats::Series;
 use super::{Schedule, cpu, echo, twice};

@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use wire::dhcp::{MessageType, View};
 
-use super::cll::NAME;
 use super::dhcp::{self, Part};
 use super::first_ping::microseconds;
+use super::mode::NAME;
 use super::row::Row;
 use super::stats::Series;
 use super::{Schedule, cpu, twice};

@@ -11,13 +11,19 @@ use identity::Profile;
 use wire::MacAddress;
 
 use super::rate::{Overhead, Rate};
-use super::rollover;
 use super::tcp::{self, Direction, Ends, Sample};
 use super::work::Work;
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DISTRIBUTOR, Daemon, Setting, Site};
 use crate::net::{Forwarding, Host, Lan, LanPlan, Namespace, Running, lan, process};
+
+/// The experiment's name in its rows.
+pub const NAME: &str = "cll";
+/// Keys as old as that are replaced during the streams.
+pub const EVERY_S: u32 = 10;
+/// The same where rollovers themselves are looked at: as often as there may be one.
+pub const OFTEN_S: u32 = 1;
 
 /// How long a daemon that is ready may go on preparing key pairs in the background.
 const PREPARE: Duration = Duration::from_millis(300);
@@ -99,8 +105,8 @@ impl Mode {
             Mode::Resuming => Some(Work::EncryptAndResume),
             Mode::PostQuantum => Some(Work::EncryptWithKem),
             Mode::Compressing => Some(Work::EncryptAndCompress),
-            Mode::Rekeying => Some(Work::EncryptAndRekey(rollover::EVERY_S)),
-            Mode::RekeyingOften => Some(Work::EncryptAndRekey(rollover::OFTEN_S)),
+            Mode::Rekeying => Some(Work::EncryptAndRekey(EVERY_S)),
+            Mode::RekeyingOften => Some(Work::EncryptAndRekey(OFTEN_S)),
             Mode::Sarp => Some(Work::SignArp),
         }
     }

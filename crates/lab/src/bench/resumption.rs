@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::cll::NAME;
 use super::first_ping::first;
+use super::mode::NAME;
 use super::mode::{Arena, Mode};
 use super::row::Row;
 use super::stats::Series;

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use wire::cll::PacketType;
 
-use super::cll::NAME;
 use super::first_ping::microseconds;
-use super::mode::{Arena, Mode, Track};
+use super::mode::{Arena, EVERY_S, Mode, NAME, Track};
 use super::row::Row;
 use super::stats::{Series, median};
 use super::tcp::Direction;
@@ -16,10 +15,6 @@ use crate::failure::Failure;
 use crate::net::talk::Ping;
 use crate::net::{self, Frame, Lan, Watch, process};
 
-/// Keys as old as that are replaced during the streams.
-pub const EVERY_S: u32 = 10;
-/// The same where rollovers themselves are looked at: as often as there may be one.
-pub const OFTEN_S: u32 = 1;
 /// How long rollovers are looked at, and how long where only whether it works is to be seen.
 const WINDOW: Duration = Duration::from_secs(10);
 const QUICK_WINDOW: Duration = Duration::from_secs(4);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::cll::NAME;
 use super::echo::Pinger;
 use super::gate::MINUS_NULL;
+use super::mode::NAME;
 use super::mode::{Arena, Mode, Track};
 use super::row::Row;
 use super::stats::{Series, Summary, median, paired};

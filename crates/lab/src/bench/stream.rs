@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cll::NAME;
+use super::mode::NAME;
 use super::mode::{Arena, Mode};
 use super::rate::Rate;
 use super::row::{Row, rounded};

@@ -13,7 +13,7 @@ use identity::schedule::Schedule;
 use identity::{HostIdentity, PaperSuite, Profile};
 use wire::MacAddress;
 
-use super::cll::NAME;
+use super::mode::NAME;
 use super::row::Row;
 use super::stats::Series;
 use super::{Schedule as Runs, cpu};

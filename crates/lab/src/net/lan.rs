@@ -11,12 +11,9 @@ use wire::MacAddress;
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::net::link::{self, ImpairedPort, LinkCounters};
+pub use crate::net::link::{BROADCAST, INTERFACE};
 use crate::net::{Namespace, Running, process, talk};
 
-/// Name of every host's interface, in its own namespace.
-pub const INTERFACE: &str = "e0";
-/// All hosts.
-pub const BROADCAST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 255);
 /// Length of the prefix that all hosts share.
 const PREFIX_LEN: u8 = 24;
 /// Member name of the bridge's namespace.

@@ -24,6 +24,11 @@ use crate::failure::Failure;
 use crate::net::impairment::{Impairment, Line, LineCounters};
 use crate::net::{Frame, Namespace, Running};
 
+/// Name of every host's interface, in its own namespace.
+pub const INTERFACE: &str = "e0";
+/// All hosts.
+pub const BROADCAST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 255);
+
 /// The link's interface towards the host, in its own namespace.
 pub const INNER: &str = "inner";
 /// The link's interface towards the bridge.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::failure::Failure;
-use crate::net::lan::{BROADCAST, INTERFACE};
+use crate::net::link::{BROADCAST, INTERFACE};
 use crate::net::{Host, Namespace, Running, process};
 
 /// Longest datagram a [`Mailbox`] takes, in bytes.

@@ -13,6 +13,7 @@
 
 mod bounded;
 mod bulk;
+pub(crate) mod companions;
 mod data_path;
 mod gather;
 mod guard;

@@ -11,7 +11,8 @@ use wire::{EtherType, icmp, ipv4, ipv6};
 
 use super::data_path::Snapshot;
 use super::guard::Kind;
-use crate::protocol::{Answer, Example, REAL_TIME};
+use crate::protocol::{Answer, Example};
+use crate::status::REAL_TIME;
 
 /// What the two sides of a daemon are called.
 #[derive(Clone, Copy, Debug)]

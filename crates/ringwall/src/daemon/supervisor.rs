@@ -23,12 +23,13 @@ use super::link::Link;
 use super::notice::Notice;
 use super::reports::{self, SideNames};
 use super::telling::{Here, Telling};
-use crate::companion::Companions;
 use crate::config::Records;
+use crate::daemon::companions::Companions;
 use crate::failure::Failure;
-use crate::metrics::Exporter;
+use crate::metrics::exporter::Exporter;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, Attacks, Measured};
+use crate::protocol::attacks::Attacks;
+use crate::protocol::{Answer, Ask, Measured};
 use crate::recorder;
 
 /// How long a client may take to ask or to listen.

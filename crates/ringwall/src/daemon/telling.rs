@@ -12,7 +12,7 @@ use wire::MacAddress;
 use super::data_path::Snapshot;
 use super::journal::{Journal, unix_ms};
 use crate::config::Records;
-use crate::protocol::{Attack, Attacks, FlowOf, Holding, PartyOf, PlaceOf, SortOf, SpanOf};
+use crate::protocol::attacks::{Attack, Attacks, FlowOf, Holding, PartyOf, PlaceOf, SortOf, SpanOf};
 use crate::recorder::{Recorder, rfc3339};
 
 /// How often it is looked who has which address, in milliseconds.

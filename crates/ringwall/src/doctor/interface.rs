@@ -5,6 +5,7 @@ use system::takeover::Way;
 use super::Finding;
 use super::facts::{Daemon, Found, Guarded, Identity, Machine};
 use crate::modes::file::Config;
+use crate::modes::part::Account;
 use crate::modes::{ConfigFile, of};
 use crate::protocol::Peer;
 use crate::verdict::{self, Verdict};
@@ -242,8 +243,8 @@ pub(super) fn daemon(_: &Machine, guarded: &Guarded) -> Finding {
         level => Finding { level, what: verdict.what, remedy: verdict.remedy },
     };
     match &guarded.daemon {
-        Daemon::Host(status, _) => of(verdict::of_host(status)),
-        Daemon::Gate(status) => of(verdict::of_gate(status)),
+        Daemon::Host(status, _) => of(status.verdict()),
+        Daemon::Gate(status) => of(status.verdict()),
         Daemon::Unasked(why) => Finding::unknown(why.clone(), AS_ROOT),
         Daemon::Absent { is_taken: Ok(true) } => Finding::critical(
             format!("none runs, and {name} is closed"),

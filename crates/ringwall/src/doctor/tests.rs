@@ -6,8 +6,9 @@ use super::facts::{Card, Daemon, Identity, Managers};
 use super::*;
 use crate::metrics::tests::link_layer;
 use crate::modes::ConfigFile;
+use crate::modes::cll::peers::InClear;
 use crate::modes::file::Config;
-use crate::protocol::{Answer, InClear, Peer, Status};
+use crate::protocol::{Answer, Peer, Status};
 
 /// Set, the document is written instead of compared (packaging/pages.sh).
 const WRITE_VARIABLE: &str = "RINGWALL_WRITE_PAGES";

@@ -20,8 +20,10 @@ use crate::daemon::{Being, Command, Journal, Kind, Link, SideNames, Snapshot, Wa
 use crate::failure::Failure;
 use crate::modes::cll::config::Trains;
 use crate::modes::file::Config;
+use crate::modes::parts::Parts;
 use crate::monitor::Disk;
-use crate::protocol::{self, Answer, Ask, Identity, Status, Takeover};
+use crate::protocol::{Answer, Ask};
+use crate::status::{Identity, Status, Takeover};
 
 /// What a daemon holds whatever its mode.
 pub(crate) struct Held {
@@ -86,8 +88,25 @@ pub(crate) trait Beside {
     /// Whom the bump knows.
     fn known(&self, snapshot: &Snapshot<Self::Kind>) -> Answer;
 
-    /// Enters the parts of `status` that are this mode's.
-    fn report(&self, held: &Held, snapshot: &Snapshot<Self::Kind>, status: &mut Status);
+    /// How many hosts have proved themselves.
+    fn peers(&self, _snapshot: &Snapshot<Self::Kind>) -> usize {
+        0
+    }
+
+    /// The parts of `status` that are this mode's.
+    fn parts(&self, _held: &Held, _snapshot: &Snapshot<Self::Kind>) -> Parts {
+        Parts::default()
+    }
+
+    /// Certificates that end soon.
+    fn warnings(&self, _now: Now) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What it leaves open for now, beside what its mode always does.
+    fn not_protected(&self) -> Option<String> {
+        None
+    }
 
     /// The last act.
     fn end(&mut self) {}
@@ -191,21 +210,15 @@ impl Held {
             version: being.version.clone(),
             state: being.state.clone(),
             interface: host.interface.clone(),
-            mode: host.mode.word().to_owned(),
-            profile: host.profile.word().to_owned(),
+            mode: host.mode,
+            profile: host.profile,
             weakened: self.config.weakened(),
             uptime_s: being.uptime_s,
             takeover: self.takeover(snapshot),
             identity: self.identity.as_deref().map(|identity| describe(identity, snapshot.now)),
             peers: 0,
-            signed: protocol::Signed { revoked: None, policy: None },
-            migration: None,
+            parts: Parts { layers: self.standing.as_ref().map(reports::layers), ..Parts::default() },
             warnings: Vec::new(),
-            sarp: None,
-            shield: None,
-            layers: self.standing.as_ref().map(reports::layers),
-            compression: None,
-            leases: Vec::new(),
             frames: reports::frames(&snapshot.ledger),
             drops: drops(&snapshot.ledger),
             ports: ports(snapshot, SIDES),
@@ -313,7 +326,10 @@ impl<B: Beside> Ward for Interface<B> {
 
     fn status(&self, being: &Being, snapshot: &Snapshot<B::Kind>) -> Answer {
         let mut status = self.held.status(being, snapshot);
-        self.beside.report(&self.held, snapshot, &mut status);
+        status.peers = self.beside.peers(snapshot);
+        status.parts = Parts { layers: status.parts.layers, ..self.beside.parts(&self.held, snapshot) };
+        status.warnings = self.beside.warnings(snapshot.now);
+        status.not_protected.extend(self.beside.not_protected());
         Answer::Status(Box::new(status))
     }
 

@@ -19,8 +19,8 @@ use wire::MacAddress;
 use crate::daemon::Journal;
 use crate::failure::Failure;
 use crate::modes::file::Config;
+use crate::modes::site_policy;
 use crate::monitor::{Disk, Home, Kept, Version};
-use crate::protocol;
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -178,7 +178,7 @@ impl Policies {
     }
 
     /// What `status` says. `notes` is how this host's own file differs.
-    pub(crate) fn status(&self, notes: &[String]) -> Option<protocol::SitePolicy> {
+    pub(crate) fn status(&self, notes: &[String]) -> Option<site_policy::SitePolicy> {
         if self.in_force.is_none() && self.refused.is_empty() {
             return None;
         }
@@ -186,7 +186,7 @@ impl Policies {
         let next = group.and_then(|group| group.next);
         let refused =
             BadPolicy::ALL.into_iter().filter_map(|bad| Some((bad.word().to_owned(), *self.refused.get(&bad)?)));
-        Some(protocol::SitePolicy {
+        Some(site_policy::SitePolicy {
             version: self.in_force.as_ref().map(|policy| policy.version()),
             issued: self.in_force.as_ref().map(|policy| utc_text(policy.content().issued_unix)),
             since: self.since_unix_s.filter(|_| self.in_force.is_some()).map(utc_text),

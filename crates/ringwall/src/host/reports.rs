@@ -3,7 +3,8 @@
 use bump::{Ledger, Now, Side};
 
 use super::kernel::Standing;
-use crate::protocol::{Frames, Layers};
+use crate::modes::layers::Layers;
+use crate::status::Frames;
 
 pub(crate) fn frames(ledger: &Ledger) -> Frames {
     let (stack, wire) = (Side::STACK as usize, Side::WIRE as usize);

@@ -9,8 +9,8 @@ use system::takeover::{self, Taken, state};
 
 use super::identity::check_interface;
 use super::start::{Start, take};
-use crate::companion::Companions;
 use crate::config::OnExit;
+use crate::daemon::companions::Companions;
 use crate::failure::Failure;
 use crate::modes::contract::{HostMode, Surroundings};
 use crate::modes::file::Config;

@@ -136,9 +136,7 @@ fn of_the_configuration(joining: &Joining<'_>) -> Option<(String, String)> {
         Ok(config) if config.host.identity != arguments.identity => {
             other(format!("it names the identity {}", config.host.identity.display()))
         }
-        Ok(config) if config.host.mode.word() != arguments.mode => {
-            other(format!("it says mode {}", config.host.mode.word()))
-        }
+        Ok(config) if config.host.mode != arguments.mode => other(format!("it says mode {}", config.host.mode.word())),
         Ok(config) if arguments.migration.as_deref().is_some_and(|word| word != migration(&config)) => {
             let reload = format!("change it there, then `ringwall host reload --config {}`", file.display());
             wrong(format!("{}: it says migration {}", file.display(), migration(&config)), reload)

@@ -14,7 +14,7 @@
 
 mod account;
 mod around;
-mod cards;
+pub(crate) mod cards;
 mod leave;
 mod machine;
 mod trial;
@@ -48,7 +48,6 @@ use crate::modes::name::Mode;
 use crate::modes::of;
 use crate::protocol::{Answer, Ask};
 
-pub(crate) use cards::default_gateways;
 pub(crate) use leave::LeaveArguments;
 
 const CONFIG_DIRECTORY: &str = "/etc/ringwall";
@@ -126,8 +125,8 @@ pub(crate) struct JoinArguments {
     #[arg(long, value_name = "FILE", default_value = "/etc/ringwall/identity.pem")]
     identity: PathBuf,
     /// How the site guards its hosts: cll (every frame sealed) or sarp (ARP signed)
-    #[arg(long, default_value = "cll", value_parser = ["cll", "sarp"])]
-    mode: String,
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
     /// What a host of mode cll does with frames in clear: observe (without this; nothing is refused
     /// yet), prefer or enforce
     #[arg(long, value_parser = ["observe", "prefer", "enforce"])]
@@ -231,7 +230,7 @@ impl Joining<'_> {
         let trial_s = revert_after.as_secs();
         let plan = [
             ("enrolment", format!("an identity in {}, unless it is there", identity.display())),
-            ("configuration", format!("{}, mode {mode}, migration {migration}", self.config.display())),
+            ("configuration", format!("{}, mode {}, migration {migration}", self.config.display(), mode.word())),
             ("trial", format!("{} is guarded, and given back after {trial_s} s if this command dies", self.interface)),
             ("self-check", "who answers now must answer then, or the interface is given back at once".to_owned()),
             ("units", units.plan()),
@@ -362,14 +361,14 @@ impl Joining<'_> {
         let quoted = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
         let mut text = "# Written by `ringwall join`. Every key: man ringwall.toml\n[host]\n".to_owned();
         text.push_str(&format!("interface = \"{}\"\nidentity = {}\n", self.interface, quoted(file)));
-        text.push_str(&format!("mode = \"{mode}\"\n"));
+        text.push_str(&format!("mode = \"{}\"\n", mode.word()));
         if places.state_dir != Path::new("/var/lib/ringwall") {
             text.push_str(&format!("state_dir = {}\n", quoted(&places.state_dir)));
         }
         if places.run_dir != config::default_run_dir() {
             text.push_str(&format!("run_dir = {}\n", quoted(&places.run_dir)));
         }
-        if let Some(section) = Mode::from_word(mode).and_then(|mode| of(mode).first_section(migration)) {
+        if let Some(section) = of(*mode).first_section(migration) {
             text.push_str(&format!("\n{section}"));
         }
         if identity.certificate().addresses().is_empty() {

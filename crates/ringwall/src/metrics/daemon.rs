@@ -3,30 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::family::Families;
-use super::{gate, host};
-use crate::protocol::{Answer, Attacks, Measured};
-use crate::verdict;
+use crate::modes::part::Account;
+use crate::protocol::Measured;
+use crate::protocol::attacks::Attacks;
 
 /// All metrics of one daemon.
 pub(super) fn describe(families: &mut Families, measured: &Measured) {
-    match &*measured.status {
-        Answer::Status(status) => {
-            families.of(&[("interface", &status.interface)]);
-            being(families, measured, &status.mode, &status.version);
-            families.gauge(LEVEL, LEVEL_HELP, &[], verdict::of_host(status).level as u64);
-            attacks(families, &status.attacks);
-            ports(families, &status.ports);
-            host::describe(families, status, &measured.known, measured.unix_ms / 1000);
-        }
-        Answer::Gate(status) => {
-            families.of(&[("interface", &status.interface)]);
-            being(families, measured, "gate", &status.version);
-            families.gauge(LEVEL, LEVEL_HELP, &[], verdict::of_gate(status).level as u64);
-            attacks(families, &status.attacks);
-            ports(families, &status.ports);
-            gate::describe(families, status);
-        }
-        _ => {}
+    let Some(account) = measured.status.account() else { return };
+    families.of(&[("interface", account.interface())]);
+    being(families, measured, account);
+    families.gauge(LEVEL, LEVEL_HELP, &[], account.verdict().level as u64);
+    attacks(families, account.attacks());
+    ports(families, account.ports());
+    account.measure(families);
+    if let Some(known) = measured.known.known() {
+        known.measure(families, measured.unix_ms / 1000);
     }
 }
 
@@ -41,10 +32,10 @@ pub(super) fn silent(families: &mut Families, interface: &str) {
     families.gauge(UP, UP_HELP, &[], 0);
 }
 
-fn being(families: &mut Families, measured: &Measured, mode: &str, version: &str) {
+fn being(families: &mut Families, measured: &Measured, account: &dyn Account) {
     families.gauge(UP, UP_HELP, &[], 1);
-    families.info("ringwall_build", "The program of the daemon.", &[("version", version)]);
-    families.gauge("ringwall_mode", "1 for the mode that the daemon is in.", &[("mode", mode)], 1);
+    families.info("ringwall_build", "The program of the daemon.", &[("version", account.version())]);
+    families.gauge("ringwall_mode", "1 for the mode that the daemon is in.", &[("mode", account.mode())], 1);
     let help = "When the daemon started, in seconds since 1970.";
     families.gauge("ringwall_start_time_seconds", help, &[], measured.started_unix_ms / 1000);
 }
@@ -89,28 +80,3 @@ fn ports(families: &mut Families, ports: &BTreeMap<String, u64>) {
     let lost = ports.get("news_lost").copied().unwrap_or(0);
     families.count("ringwall_events_lost", "Events that the data path could not hand over.", &[], lost);
 }
-
-/// One sample for each reason.
-pub(super) fn by_reason(
-    families: &mut Families,
-    name: &'static str,
-    help: &'static str,
-    counts: &BTreeMap<String, u64>,
-) {
-    counts.iter().for_each(|(reason, count)| families.count(name, help, &[("reason", reason)], *count));
-}
-
-pub(super) const DROPPED: &str = "ringwall_dropped_frames";
-pub(super) const DROPPED_HELP: &str = "Dropped frames, by reason.";
-pub(super) const RECEIVED: &str = "ringwall_received_frames";
-pub(super) const RECEIVED_HELP: &str = "Frames that came, by side.";
-pub(super) const FORWARDED: &str = "ringwall_forwarded_frames";
-pub(super) const FORWARDED_HELP: &str = "Frames that went on, by the side that they went to.";
-pub(super) const MADE: &str = "ringwall_made_frames";
-pub(super) const MADE_HELP: &str = "Frames that the daemon made, by the side that they went to.";
-pub(super) const ANSWERED: &str = "ringwall_answered_frames";
-pub(super) const ANSWERED_HELP: &str = "Frames that the daemon answered in the receiver's place.";
-pub(super) const CONSUMED: &str = "ringwall_consumed_frames";
-pub(super) const CONSUMED_HELP: &str = "Frames that were for the daemon.";
-pub(super) const HELD: &str = "ringwall_held_frames";
-pub(super) const HELD_HELP: &str = "Frames that wait.";

@@ -50,7 +50,7 @@ struct Family {
 /// All metrics of one text, in the order of their names. Samples stand in the order in which they
 /// came.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Families {
+pub(crate) struct Families {
     /// Stands in front of all labels of a sample.
     common: Labels,
     of_all: BTreeMap<&'static str, Family>,
@@ -67,7 +67,7 @@ impl Families {
     }
 
     /// A sample of the counter `name`, whose samples end in `_total`.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         name: &'static str,
         help: &'static str,
@@ -82,7 +82,7 @@ impl Families {
     }
 
     /// A sample of the gauge `name`.
-    pub(super) fn gauge(
+    pub(crate) fn gauge(
         &mut self,
         name: &'static str,
         help: &'static str,
@@ -94,6 +94,11 @@ impl Families {
         if let Samples::Gauge(samples) = &mut family.samples {
             samples.push((labels, i64::try_from(value).unwrap_or(i64::MAX)));
         }
+    }
+
+    /// A sample of the counter `name` for each reason.
+    pub(crate) fn by_reason(&mut self, name: &'static str, help: &'static str, counts: &BTreeMap<String, u64>) {
+        counts.iter().for_each(|(reason, count)| self.count(name, help, &[("reason", reason)], *count));
     }
 
     /// A sample that is nothing but its labels, once for each of them; samples end in `_info`.

@@ -3,18 +3,17 @@
 //!
 //! - `family.rs`: metrics with their samples, in an order that never changes, as text in both
 //!   formats.
-//! - `daemon.rs`: what is told of every daemon; `host.rs` and `gate.rs`: what only one of them has.
+//! - `daemon.rs`: what is told of every daemon; `books.rs`: what became of frames. What only some
+//!   daemons have is measured by their parts (`status.rs`, `modes/*/parts.rs`).
 //! - `command.rs`: `ringwall metrics`; `exporter/`: the process that answers scrapers.
 
+pub(crate) mod books;
 mod command;
 mod daemon;
 pub(crate) mod exporter;
-mod family;
-mod gate;
-mod host;
+pub(crate) mod family;
 
 pub(crate) use command::{MetricsArgs, metrics};
-pub(crate) use exporter::Exporter;
 
 use family::{Families, Format};
 

@@ -11,11 +11,11 @@ use system::takeover::Way;
 use wire::EtherType;
 
 use super::cll::config::migration::sets_mode;
-use super::cll::config::{self as cll, Cll, MigrationName, Trains};
+use super::cll::config::{Cll, MigrationName, Trains};
 use super::ipsec::config::{self as ipsec, Shield};
 use super::name::Mode;
 use super::null::config as null;
-use super::sarp::config::{self as sarp, Akd, Sarp};
+use super::sarp::config::{Akd, Sarp};
 use crate::config::{Dhcp, HookName, Host, Lab, Profile, Records, Site, read_text, socket, syntax};
 use crate::failure::Failure;
 
@@ -50,11 +50,6 @@ pub(crate) struct Config {
     /// start.
     #[serde(skip)]
     pub(crate) is_wireless: bool,
-}
-
-/// What an operator reads of the paper profile wherever it is in force, by the word of the mode.
-pub(crate) fn paper_warning(mode: &str) -> &'static str {
-    if mode == Mode::Cll.word() { cll::PAPER_WARNING } else { sarp::PAPER_WARNING }
 }
 
 impl Config {
@@ -145,7 +140,7 @@ impl Config {
             (Mode::Shield | Mode::Null, _) => Vec::new(),
         };
         if self.host.profile == Profile::Paper {
-            warnings.push(paper_warning(self.host.mode.word()).to_owned());
+            warnings.push(self.host.mode.paper_warning().to_owned());
         }
         warnings.extend(self.cll.nonce_only_warning());
         warnings
@@ -281,11 +276,11 @@ pub(crate) mod tests {
             return;
         }
         let config = signed.expect("valid");
-        assert_eq!(config.warnings(), [sarp::PAPER_WARNING]);
+        assert_eq!(config.warnings(), [Mode::Sarp.paper_warning()]);
         assert_eq!(config.host.profile.of_keys(), identity::Profile::Paper);
         let text = "[host]\ninterface = \"eth0\"\nprofile = \"paper\"\n";
         let config = load(text).expect("valid");
-        assert_eq!(config.warnings(), [cll::PAPER_WARNING]);
+        assert_eq!(config.warnings(), [Mode::Cll.paper_warning()]);
         let suite = |config: &Config| config.cll.send_suite(config.host.profile).name();
         assert_eq!(suite(&config), "twofish-128-hmac-md5");
         assert_eq!(config.cll.requirement(config.host.profile).suites.len(), 136);

@@ -6,15 +6,19 @@
 //! `contract.rs` is what the rest of the program asks of a mode; nothing outside of this room names
 //! one. `gateway` is no mode of a host: its daemon has two cards and a file of its own.
 
-mod any_file;
+pub(crate) mod any_file;
 pub(crate) mod cll;
 pub(crate) mod contract;
 pub(crate) mod file;
 pub(crate) mod gateway;
 pub(crate) mod ipsec;
+pub(crate) mod layers;
 pub(crate) mod name;
 pub(crate) mod null;
+pub(crate) mod part;
+pub(crate) mod parts;
 pub(crate) mod sarp;
+pub(crate) mod site_policy;
 
 pub(crate) use any_file::ConfigFile;
 use contract::HostMode;

@@ -1,8 +1,15 @@
 //! The modes of a host by name, and what of them decides whether a file is in order.
 
-use serde::de::IntoDeserializer;
-use serde::de::value::StrDeserializer;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
+
+/// What an operator reads wherever the paper profile is in force: of the link layer, and of signed
+/// ARP.
+const PAPER_CLL: &str = "profile paper: frames are sealed with CBC and HMAC and \
+    handshakes signed with short RSA keys, as in 2008: for measurements, NOT for real use";
+const PAPER_SARP: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 \
+    bits and SHA-1, as in 2003, and can be forged: for measurements, NOT for real use";
 
 /// How an interface is guarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -30,9 +37,14 @@ impl Mode {
         }
     }
 
-    /// The mode that this word means.
-    pub(crate) fn from_word(word: &str) -> Option<Mode> {
-        Mode::deserialize(word.into_deserializer() as StrDeserializer<'_, serde::de::value::Error>).ok()
+    /// Whether it protects a host at all.
+    pub(crate) fn protects(self) -> bool {
+        self != Mode::Null
+    }
+
+    /// What an operator reads of the paper profile wherever it is in force.
+    pub(crate) fn paper_warning(self) -> &'static str {
+        if self == Mode::Cll { PAPER_CLL } else { PAPER_SARP }
     }
 
     /// Whether a host of this mode shows who it is, and so has an identity of a site.
@@ -58,5 +70,16 @@ impl Mode {
     /// Whether the papers' own algorithms are there.
     pub(crate) fn has_paper_profile(self) -> bool {
         self.has_identity()
+    }
+}
+
+/// The modes in which a host may join a site by one command.
+impl ValueEnum for Mode {
+    fn value_variants<'a>() -> &'a [Mode] {
+        &[Mode::Cll, Mode::Sarp]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()))
     }
 }

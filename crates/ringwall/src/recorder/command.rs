@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::protocol::Attack;
+use crate::protocol::attacks::Attack;
 
 /// How long a command may take before it is ended.
 const TIME_MAX: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::time::with_offset;
-use crate::protocol::Attack;
+use crate::protocol::attacks::Attack;
 
 /// The first of our numbers of signatures, in the range that Suricata leaves to local ones.
 const SIGNATURE_BASE: u64 = 1_900_000;

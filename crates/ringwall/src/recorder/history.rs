@@ -14,7 +14,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use serde::Serialize;
 
-use crate::protocol::{Attack, Change, Holding};
+use crate::protocol::attacks::{Attack, Change, Holding};
 
 /// Tells our files from other databases.
 const APPLICATION_ID: i32 = 0x5257_4853;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use crate::protocol::Attack;
+use crate::protocol::attacks::Attack;
 
 /// Where journald listens.
 const SOCKET: &str = "/run/systemd/journal/socket";

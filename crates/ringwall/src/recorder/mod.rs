@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
-use crate::protocol::{Attack, Change, Holding};
+use crate::protocol::attacks::{Attack, Change, Holding};
 
 pub(crate) use journald::is_there as is_journald_there;
 pub(crate) use process::run;

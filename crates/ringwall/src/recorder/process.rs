@@ -17,7 +17,7 @@ use super::syslog::{self, Syslog};
 use super::{Message, journald};
 use crate::config::Records;
 use crate::failure::Failure;
-use crate::protocol::Attack;
+use crate::protocol::attacks::Attack;
 
 /// Longest line in bytes; a record is a few thousand at most.
 const LINE_MAX: u64 = 65_536;
@@ -183,7 +183,7 @@ impl Places {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::protocol::{Attack, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
+    use crate::protocol::attacks::{Attack, FlowOf, PartyOf, PlaceOf, SortOf, SpanOf};
 
     /// Somebody claims the address of desk-11 against desk-10.
     pub(in crate::recorder) fn attack() -> Attack {

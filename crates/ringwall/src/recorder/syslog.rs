@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
 
 use crate::config::SyslogAddress;
-use crate::protocol::Attack;
+use crate::protocol::attacks::Attack;
 
 /// Facility authpriv: who may be what is private (RFC 5424, section 6.2.1).
 const FACILITY: u8 = 10;

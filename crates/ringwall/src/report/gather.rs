@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{BREAKS_MAX, Break, BreakUse, DaemonPart, PolicyPart, Report, SCHEMA, SCHEMA_VERSION, USES_MAX};
 use crate::client;
 use crate::failure::Failure;
-use crate::protocol::{Answer, Ask, ClearUse, Peer, Status};
+use crate::modes::cll::peers::ClearUse;
+use crate::protocol::{Answer, Ask, Peer, Status};
 
 /// What the daemon that listens on `socket` is to report, at this time.
 pub(super) fn gather(socket: &Path, unix_ms: u64) -> Result<Report, Failure> {
@@ -34,14 +35,14 @@ fn report(status: &Status, mut peers: Vec<Peer>, unix_ms: u64) -> Report {
         daemon: DaemonPart {
             version: status.version.clone(),
             interface: status.interface.clone(),
-            mode: status.mode.clone(),
+            mode: status.mode.word().to_owned(),
             state: status.state.clone(),
             way: status.takeover.way.clone(),
             uptime_s: status.uptime_s,
         },
         policy: PolicyPart {
-            version: status.signed.policy.as_ref().and_then(|policy| policy.version),
-            migration: status.migration.as_ref().map(|migration| migration.mode.clone()),
+            version: status.parts.policy.as_ref().and_then(|policy| policy.version),
+            migration: status.parts.migration.as_ref().map(|migration| migration.mode.mode().word().to_owned()),
         },
         sealed: status.peers as u64,
         attacks_open: status.attacks.open.len() as u64,
@@ -70,7 +71,7 @@ fn fitting(peer: &Peer, unix_ms: u64, room: &mut usize) -> Option<Break> {
 mod tests {
     use super::*;
     use crate::metrics::tests::link_layer;
-    use crate::protocol::InClear;
+    use crate::modes::cll::peers::InClear;
 
     /// A status with no host in clear, and an association to make others of.
     fn told() -> (Status, Peer) {

@@ -24,7 +24,7 @@ use super::table::{self, Kind, Row};
 use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many, whole_days};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
-use crate::join::default_gateways;
+use crate::join::cards::default_gateways;
 
 /// The kernel's table of neighbours.
 const NEIGHBOURS: &str = "/proc/net/arp";

@@ -30,7 +30,7 @@ use crate::event::Event;
 use crate::job::{Completion, Job};
 use crate::settings::{KnownHost, Settings, SharedKeys};
 
-pub use report::{KeyReport, LeaseReport, Report};
+pub use report::{LeaseReport, Report};
 
 /// S-ARP of one host.
 #[derive(Debug)]

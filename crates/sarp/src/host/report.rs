@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use wire::MacAddress;
+use crate::ring::KeyReport;
 
 /// The state of a host's S-ARP at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +41,4 @@ pub struct LeaseReport {
     pub remaining: Option<Duration>,
     /// Whether this host gave it to another.
     pub given: bool,
-}
-
-/// A key in the ring.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyReport {
-    /// Whose.
-    pub ip: Ipv4Addr,
-    /// The only hardware address that may speak for it, if the site binds one.
-    pub mac: Option<MacAddress>,
-    /// How long ago a distributor vouched for it.
-    pub fetched_ago: Duration,
-    /// Whether a message of its owner has been verified.
-    pub heard: bool,
 }

@@ -1,6 +1,6 @@
 //! The network layer: what both versions of IP have in common.
 
-mod address;
+pub(crate) mod address;
 mod class;
 pub(crate) mod fragments;
 pub(crate) mod v4;
@@ -8,22 +8,14 @@ pub(crate) mod v6;
 
 use std::net::IpAddr;
 
-use bump::{DropReason, Side};
+use bump::DropReason;
 use wire::EtherType;
 use wire::checksum::{self, Sum};
-use wire::layer::protocol;
 
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::limits;
-use crate::neighbours::Neighbours;
-use crate::packet::Packet;
 use crate::rule::Rule;
-
-/// Open shortest path first (RFC 2328, RFC 5340).
-const OSPF: u8 = 89;
-/// The port of BGP (RFC 4271).
-const BGP_PORT: u16 = 179;
 
 /// Which part of a packet a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,46 +60,6 @@ pub(crate) fn agree_with_link(context: &mut Context<'_>, link: &Link<'_>, ip: &I
     let is_for_all = |subnets| address::may_be_for_all(ip.destination(), ip.protocol(), subnets);
     let disagrees = link.is_to_all() && context.scrubs() && !is_for_all(&context.settings.subnets);
     context.refuse_if(disagrees, Rule::EthernetBroadcast, DropReason::IpAddress)
-}
-
-/// Clears DF where the next link carries the packet whole; a super-frame comes from a link that carries its pieces.
-pub(crate) fn clear_dont_fragment(context: &mut Context<'_>, packet: &mut Packet<'_>) {
-    let fits = packet.gso.is_some() || packet.ip.header_len() + packet.transport.len() <= context.settings.mtu;
-    if let Ip::V4(header) = &mut packet.ip {
-        header.clear_dont_fragment(context, fits);
-    }
-}
-
-/// Drops what may expire before it reaches the trusted hosts: the scrubber would take it in and
-/// they would not. A host on the link takes it with any hop limit.
-pub(crate) fn hop_limit_floor(
-    context: &mut Context<'_>,
-    ip: &Ip,
-    carried: &[u8],
-    neighbours: &Neighbours,
-) -> Result<(), DropReason> {
-    if context.from != Side::UNTRUSTED || ip.hop_limit() >= context.settings.hops_behind {
-        return Ok(());
-    }
-    let destination = ip.destination();
-    let is_on_link = address::stays_on_link_or_is_group(destination)
-        || context.settings.subnets.iter().any(|subnet| subnet.contains(destination))
-        || neighbours.has(context.now, destination);
-    let expires = ip.hop_limit() == 0 || !(is_on_link || is_for_neighbour(ip, carried));
-    context.refuse_if(expires, Rule::HopLimitFloor, DropReason::HopLimit)
-}
-
-/// Whether it is routing between neighbours, who speak with a hop limit of 1: OSPF (RFC 2328, A.1), and external BGP unless it
-/// asks for 255 (RFC 5082). A host that is no neighbour takes nothing from OSPF. A segment of BGP with a low hop limit leaves
-/// with the largest that was seen in its connection, so if the connection came to be, the segment reaches the host.
-fn is_for_neighbour(ip: &Ip, carried: &[u8]) -> bool {
-    match (ip.protocol(), carried.first_chunk()) {
-        (OSPF, _) => true,
-        (protocol::TCP, Some([a, b, c, d])) if ip.fragment().is_none() => {
-            [[*a, *b], [*c, *d]].contains(&BGP_PORT.to_be_bytes())
-        }
-        _ => false,
-    }
 }
 
 impl Ip {

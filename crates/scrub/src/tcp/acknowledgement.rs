@@ -3,9 +3,9 @@
 use bump::{DropReason, Side};
 
 use crate::rule::Rule;
-use crate::scrubber::Event;
 use crate::tcp::established::{Agreed, Half};
 use crate::tcp::events;
+use crate::tcp::events::Event;
 use crate::tcp::flow::Work;
 use crate::tcp::serial::{ahead, is_within, later};
 

@@ -6,7 +6,33 @@ use std::time::Duration;
 use bump::Instant;
 
 use crate::limits::EVENTS_MAX;
-use crate::scrubber::Event;
+use crate::rule::Rule;
+use crate::tcp::flow::FlowId;
+
+/// Something worth telling an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A rule ended a flow.
+    Severed {
+        /// The rule.
+        rule: Rule,
+        /// The flow.
+        flow: FlowId,
+    },
+    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
+    /// section IV-A).
+    AsymmetricPath {
+        /// The connection that showed it.
+        flow: FlowId,
+    },
+    /// New connections are refused: the table is full of established ones.
+    FlowsFull,
+    /// A segment was dropped because there is no memory for unacknowledged data.
+    MemoryFull {
+        /// The connection that met it.
+        flow: FlowId,
+    },
+}
 
 /// Least time between two events of a kind that a stranger can cause at will.
 const EVENT_INTERVAL: Duration = Duration::from_secs(10);

@@ -11,8 +11,9 @@ use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::limits::HOP_LIMIT_FIRST;
 use crate::packet::{Packet, Transport};
+use crate::settings::OPTION_ORDER;
 use crate::tcp::flow::Key;
-use crate::tcp::options::Timestamps;
+use crate::tcp::options::{Options, Timestamps};
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::shift::Shift;
 
@@ -64,6 +65,15 @@ pub(crate) fn finish(made: &mut [Made], shift: Shift, hop_limit: u8) {
 }
 
 impl Made {
+    /// It as a segment between two ports, in its final form.
+    fn segment(&self, ports: (u16, u16)) -> Segment<'static> {
+        let mut segment = Segment::fresh(ports, Options::of(self.timestamps, self.sack));
+        (segment.sequence, segment.acknowledgement) = (self.sequence, self.acknowledgement);
+        (segment.flags, segment.window) = (self.flags, self.window);
+        segment.settle(Some(&OPTION_ORDER));
+        segment
+    }
+
     /// Source and destination, addresses and ports.
     fn ends(&self) -> ((IpAddr, u16), (IpAddr, u16)) {
         let trusted = (self.key.trusted, self.key.trusted_port);
@@ -85,7 +95,7 @@ impl Made {
         Some(Packet {
             link: Link { header, ethertype: link.ethertype, vlan: link.vlan, queue: link.queue },
             ip,
-            transport: Transport::Tcp(Segment::of(self, (source.1, destination.1))),
+            transport: Transport::Tcp(self.segment((source.1, destination.1))),
             checksum: Checksum::Complete,
             gso: None,
             longest_fragment: None,

@@ -10,8 +10,7 @@ use wire::tcp::{self, View};
 use crate::context::Context;
 use crate::ip::Ip;
 use crate::rule::Rule;
-use crate::settings::{OPTION_ORDER, OptionOrder};
-use crate::tcp::made::Made;
+use crate::settings::OptionOrder;
 use crate::tcp::options::{self, OPTIONS_LEN_MAX, Options};
 
 /// The control bits in one word: the second byte as in [`wire::tcp::flag`], above it what stands beside the data offset.
@@ -107,23 +106,21 @@ fn sum_of_data(pseudo_header: Sum, header: &[u8]) -> u16 {
 }
 
 impl Segment<'static> {
-    /// A segment of the scrubber's own between two ports, in its final form.
-    pub(crate) fn of(made: &Made, (source_port, destination_port): (u16, u16)) -> Segment<'static> {
-        let mut segment = Segment {
+    /// A segment of the scrubber's own between two ports that says nothing yet but `options`.
+    pub(crate) fn fresh((source_port, destination_port): (u16, u16), options: Options<'static>) -> Segment<'static> {
+        Segment {
             source_port,
             destination_port,
-            sequence: made.sequence,
-            acknowledgement: made.acknowledgement,
-            flags: made.flags,
-            window: made.window,
+            sequence: 0,
+            acknowledgement: 0,
+            flags: 0,
+            window: 0,
             urgent_pointer: 0,
-            options: Options::of(made.timestamps, made.sack),
+            options,
             data: &mut [],
             data_sum: Some(0),
             written: ([0; OPTIONS_LEN_MAX], 0),
-        };
-        segment.settle(Some(&OPTION_ORDER));
-        segment
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use bump::Instant;
 
 use super::limits::IKE_KNOWN_MAX;
+use super::name::{Name, Spi, Standing};
 use super::outpost::Outpost;
 use crate::Bucket;
 
@@ -37,37 +38,8 @@ const COOKIE: u16 = 16_390;
 const IS_RESPONSE: u8 = 0x20;
 const IS_ENCRYPTED_V1: u8 = 0x01;
 
-/// An SPI of IKE, or what stands in its place.
-type Spi = [u8; 8];
 /// The responder's, as long as there is none.
 const NONE: Spi = [0; 8];
-
-/// How a message is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    /// It has both SPIs of a running association.
-    Running = 1,
-    /// It has the SPI under which this host's stack has asked for one.
-    Opened,
-    /// It has both SPIs of an answer with which this host's stack has begun one.
-    Answered,
-    /// It brings the cookie that this host's stack has asked for.
-    Cookie,
-}
-
-impl Standing {
-    /// How many there are.
-    pub(super) const COUNT: usize = 4;
-}
-
-/// What a message is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
-    pub(super) standing: Standing,
-    pub(super) initiator: Spi,
-    /// The responder's SPI, or the end of the cookie.
-    pub(super) other: Spi,
-}
 
 /// The header of a message, and what follows it.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use bump::DropReason;
 
-use super::ike::{Name, Standing};
 use super::limits::{CANDIDATES, EPOCHS_MAX, IKE_KNOWN_MAX, KERNEL_WINDOWS_MAX, KNOWN_MAX, PEERS_MAX};
+use super::name::{Name, Standing};
 use super::permutation::KEY_LEN;
 use super::settings::{Rates, Settings};
 use super::window::WORDS;

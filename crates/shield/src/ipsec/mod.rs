@@ -18,6 +18,7 @@ mod candidates;
 mod ike;
 pub mod kernel;
 pub mod limits;
+mod name;
 mod outpost;
 mod packet;
 mod peer;
@@ -40,8 +41,9 @@ use wire::offload::{Cut, Kind, Plan};
 use candidates::Candidates;
 pub use outpost::{Maps, Outpost};
 pub use packet::{Content, ESP, EspPlace, Found, IKE_PORT, IkePlace, NAT_TRAVERSAL_PORT, find};
-use peer::{Common, Peer, Verdict};
+use peer::{Common, Peer};
 pub use permutation::{End, KEY_LEN, LOWEST, Permutation};
+use report::Verdict;
 pub use report::{Event, PeerCounters, PeerReport};
 pub use settings::{EpochKey, Layers, PairKeys, PeerSettings, Rates, Settings};
 

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::ike::Name;
 use super::kernel::{self, ADDRESS_LEN, ASSOCIATION_LEN, Count, IKE_NAME_LEN, NAME_LEN, PEER_LEN, SETTINGS_LEN};
 use super::limits::KERNEL_WINDOWS_MAX;
+use super::name::Name;
 use super::permutation::KEY_LEN;
 use super::settings::Settings;
 use super::window::{WORDS, Window};

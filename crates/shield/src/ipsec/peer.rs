@@ -11,30 +11,13 @@ use super::ike::Exchanges;
 use super::limits::{EPOCHS_MAX, KNOWN_MAX, LAPS_MAX, OUTBOUND_MAX};
 use super::outpost::Outpost;
 use super::permutation::{KEY_LEN, Permutation};
-use super::report::PeerCounters;
+use super::report::{PeerCounters, Verdict};
 use super::settings::{EpochKey, Layers, PeerSettings, Rates, Settings};
 use super::window::{Place, Window, extended};
 use crate::Bucket;
 
 /// Extended sequence numbers from which on a later lap may be near.
 const LATER_LAPS: u64 = 1 << 31;
-
-/// What becomes of an ESP packet of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It goes on under this SPI.
-    Pass(u32),
-    /// It goes on under this SPI, which is known from now on.
-    Learned(u32),
-    /// Its SPI is not known.
-    Unknown,
-    /// Our stack gives no such SPI out.
-    OutOfRange,
-    /// Its sequence number has passed.
-    Used,
-    /// Its sequence number is too far ahead.
-    Far,
-}
 
 /// What all peers of a host have in common.
 #[derive(Debug)]

@@ -5,7 +5,23 @@ use std::net::IpAddr;
 use bump::DropReason;
 
 use super::kernel::{COUNTED, Count};
-use super::peer::Verdict;
+
+/// What becomes of an ESP packet of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It goes on under this SPI.
+    Pass(u32),
+    /// It goes on under this SPI, which is known from now on.
+    Learned(u32),
+    /// Its SPI is not known.
+    Unknown,
+    /// Our stack gives no such SPI out.
+    OutOfRange,
+    /// Its sequence number has passed.
+    Used,
+    /// Its sequence number is too far ahead.
+    Far,
+}
 
 /// Packets of one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use wire::EtherType;
 
+use super::refusal::Refusal;
 use super::wireless;
 
 /// A frame's link header is written anew from here: no address, and the type of what follows.
@@ -39,17 +40,6 @@ pub(super) enum Link {
     NetfilterLog,
     /// Anything else, which holds no frame of Ethernet or no packet at all.
     Other,
-}
-
-/// Why a frame was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// Nothing here knows the link.
-    Link,
-    /// Nobody can read it without a key.
-    Encrypted,
-    /// It manages the link.
-    NoPacket,
 }
 
 impl Link {

@@ -6,6 +6,7 @@
 mod link;
 mod notes;
 mod reader;
+mod refusal;
 mod source;
 mod unpack;
 mod wireless;

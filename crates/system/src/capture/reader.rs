@@ -9,8 +9,9 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 use wire::{EtherType, ipv6, layer};
 
-use super::link::{Link, Refusal};
+use super::link::Link;
 use super::notes::{Clock, FRAME_OPTIONS, Note, NoteKind, Order, is_whole};
+use super::refusal::Refusal;
 use super::source::{Failure, Source};
 use super::{CaptureError, Format};
 use crate::port::{ReceiveCounters, Receiver};

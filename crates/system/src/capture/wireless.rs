@@ -1,7 +1,7 @@
 //! Frames of 802.11 as monitors capture them: those that carry a packet in clear become frames of
 //! Ethernet, with the addresses that a bridge would give them (IEEE 802.11, 9.2 and 9.3).
 
-use super::link::Refusal;
+use super::refusal::Refusal;
 
 /// Bits of a frame's two control bytes.
 const TYPE: u8 = 0x0c;

@@ -17,6 +17,7 @@ pub mod packet_socket;
 mod receive_slab;
 mod ring;
 mod send_slab;
+mod socket;
 pub mod tap;
 pub mod train;
 mod tunnel_way;

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::limits::{RING_SLOTS_FEW, RING_SLOTS_MANY, SOCKET_BUFFER_BYTES, SOCKET_BUFFER_OF_KEPT_BYTES};
 use super::ring::ReceiveRing;
+use super::socket::{checked, set_option};
 use super::train::TrainOptions;
 use crate::takeover::{Instruction, Kept};
 
@@ -192,19 +193,6 @@ fn bind(socket: &OwnedFd, options: &PacketOptions) -> io::Result<()> {
     checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
 }
 
-/// Sets an option to a plain value.
-pub(super) fn set_option<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    let len = size_of::<T>() as u32;
-    let value: *const T = value;
-    // SAFETY: the pointer and the length describe `value`, which outlives the call.
-    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), len) }).map(drop)
-}
-
-/// What has gone wrong with the socket since it was last asked or used.
-pub(super) fn take_error(socket: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::net::sockopt::socket_error(socket)??)
-}
-
 /// Frames the kernel dropped for want of room since the last call.
 pub(super) fn take_drops(socket: &OwnedFd) -> u64 {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
@@ -220,9 +208,4 @@ pub(super) fn take_drops(socket: &OwnedFd) -> u64 {
         )
     };
     if result == 0 { u64::from(statistics.tp_drops) } else { 0 }
-}
-
-/// The result of a system call, or its error.
-pub(super) fn checked(result: i32) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

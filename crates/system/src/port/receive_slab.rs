@@ -11,7 +11,7 @@ use libc::{iovec, mmsghdr};
 
 use super::auxiliary::{self, Auxiliary};
 use super::limits::{BIG_BATCH_MAX_FRAMES, BIG_STRIDE_BYTES, RECEIVE_STRIDE_BYTES, WIRE_BATCH_MAX_FRAMES};
-use super::packet_socket;
+use super::socket::checked;
 use super::vnet::{self, PACKET_LEN};
 
 /// Auxiliary data of one frame, as the kernel lays it out: a control message header, then `tpacket_auxdata`.
@@ -75,7 +75,7 @@ impl ReceiveSlab {
             let count = self.messages.len() as u32;
             libc::recvmmsg(socket.as_raw_fd(), messages, count, libc::MSG_DONTWAIT, null_mut())
         };
-        Ok(packet_socket::checked(count)? as usize)
+        Ok(checked(count)? as usize)
     }
 
     /// Frame `index`, its vnet header first, and its metadata; `None` when it is no good.

@@ -17,7 +17,7 @@ use libc::tpacket2_hdr;
 
 use super::auxiliary::{self, Auxiliary};
 use super::limits::{RING_BLOCK_BYTES, RING_SLOT_BYTES, WIRE_BATCH_MAX_FRAMES};
-use super::packet_socket::{set_option, take_error};
+use super::socket::{set_option, take_error};
 use super::vnet::{self, PACKET_LEN};
 
 /// Frames that arrived, in memory shared with the kernel.

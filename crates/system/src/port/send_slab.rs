@@ -13,7 +13,7 @@ use wire::ethernet;
 
 use super::arena::Arena;
 use super::limits::{SEND_BATCH_MAX_FRAMES, TRAIN_MIN_FRAMES};
-use super::packet_socket::checked;
+use super::socket::checked;
 use super::train::{TrainOptions, train_meta};
 use super::vnet::{self, PACKET_LEN};
 

@@ -13,7 +13,7 @@ mod calls;
 mod landlock;
 mod memory;
 mod refused;
-mod user;
+pub(crate) mod user;
 
 use std::fmt;
 use std::io;

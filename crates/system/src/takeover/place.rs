@@ -32,6 +32,12 @@ pub fn is_interface_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_LEN && !name.bytes().any(forbidden) && name != "." && name != ".."
 }
 
+/// Where the state of `interface` lies.
+#[must_use]
+pub fn state_file(state_dir: &Path, interface: &str) -> PathBuf {
+    state_dir.join(format!("{interface}.takeover.json"))
+}
+
 impl Place {
     /// The files of `interface`. A name that could lead out of the directories is refused.
     pub(super) fn of(interface: &str, run_dir: &Path, state_dir: &Path) -> Result<Place, TakeoverError> {
@@ -42,7 +48,7 @@ impl Place {
             interface: interface.to_owned(),
             pin: run_dir.join(format!("{interface}.netns")),
             lock: run_dir.join(format!("{interface}.lock")),
-            state: super::state::path(state_dir, interface),
+            state: state_file(state_dir, interface),
         })
     }
 

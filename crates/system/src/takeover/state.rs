@@ -5,12 +5,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bump::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
+pub use super::place::state_file as path;
 use super::snapshot::Snapshot;
 use super::{Probe, TakeoverError, Way};
 use crate::files;
@@ -156,12 +157,6 @@ impl State {
 /// What tells this boot from others.
 pub(super) fn boot_id() -> io::Result<String> {
     files::read_line(Path::new(BOOT_ID))
-}
-
-/// Where the state of `interface` lies.
-#[must_use]
-pub fn path(state_dir: &Path, interface: &str) -> PathBuf {
-    state_dir.join(format!("{interface}.takeover.json"))
 }
 
 /// Reads the state of `interface`; none if it is not taken.

@@ -35,8 +35,8 @@ use self::client::{Client, Trouble};
 use self::entry::{from_json, to_json};
 use self::snapshot::Snapshot;
 use super::{Bound, Enrolment, HostEntry, Lease, NewHost, Standing, Store, StoreError, check_key};
-use crate::directory::Sharing;
 use crate::limits::{ETCD_ATTEMPTS, ETCD_LOST_ANSWERS, ETCD_PAGE, MAX_HOSTS};
+use crate::repository::Sharing;
 
 pub use access::{Access, BadAccess};
 

@@ -24,9 +24,9 @@ use remembered::Remembered;
 use super::{
     Bound, Contents, Enrolment, Holder, HostEntry, NewHost, Standing, Store, StoreError, check_key, give_address,
 };
-use crate::directory::Sharing;
 use crate::files::{directory_of, sync_directory};
 use crate::limits::{BUSY_TIMEOUT, MAX_HOSTS};
+use crate::repository::Sharing;
 
 /// "RwHs": tells a repository of hosts from other files of SQLite.
 const APPLICATION_ID: i64 = 0x5277_4873;

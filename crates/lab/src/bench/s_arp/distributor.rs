@@ -22,13 +22,11 @@ use super::super::stats::{Series, median, present};
 use super::super::work;
 use super::super::{Schedule, cpu, twice};
 use super::NAME;
-use super::load::{Borne, Ends, Load, Parties, frame, open_port, put, unsigned};
+use super::load::{Borne, Ends, HOSTS, Load, Parties, frame, open_port, put, unsigned};
 use crate::failure::Failure;
 use crate::guard::Daemon;
 use crate::net::Host;
 
-/// Hosts in the repository, and hosts in whose name is asked.
-pub const HOSTS: u32 = 100_000;
 /// Forged requests in one burst.
 const BURST: usize = 32;
 /// Forged requests in one run.

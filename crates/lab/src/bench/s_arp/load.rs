@@ -18,11 +18,13 @@ use wire::{EtherType, MacAddress};
 
 use super::super::mode::Cable;
 use super::super::stats::median;
-use super::distributor::HOSTS;
 use crate::failure::Failure;
 use crate::guard::{filled_address, filled_key};
 use crate::net::Host;
 use crate::net::link;
+
+/// Hosts in the repository, and hosts in whose name is asked.
+pub const HOSTS: u32 = 100_000;
 
 /// Requests that may be unanswered at a time; fewer than a distributor lets wait.
 const UNDER_WAY_MAX: usize = 480;

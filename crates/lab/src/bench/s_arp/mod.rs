@@ -7,7 +7,8 @@ mod first_ping;
 mod load;
 mod tables;
 
-pub use distributor::{Forger, HOSTS};
+pub use distributor::Forger;
+pub use load::HOSTS;
 pub use load::{Borne, Ends, Load, Parties};
 
 use std::path::Path;

@@ -10,10 +10,13 @@ use identity::site_key::SiteKey;
 use identity::{Generation, HostIdentity, Role, Succession, Term};
 use wire::MacAddress;
 
-use super::site_key::{CHANGE_S, END_S};
-
 use crate::failure::Failure;
 use crate::sim::clock::START_UNIX_S;
+
+/// When hosts begin to send with the new key, in seconds of the run.
+pub const CHANGE_S: u64 = 8;
+/// The last second of the old one; faults go on for longer.
+pub const END_S: u64 = 12;
 
 /// Hosts of the site.
 pub const POOL: usize = 6;

@@ -14,10 +14,7 @@ use crate::sim::clock::Clock;
 /// When the first hosts are given the keys, and within how long all of them are.
 const GIVEN_FROM: Duration = Duration::from_secs(1);
 const GIVEN_WITHIN_MILLIS: u64 = 5_000;
-/// When hosts begin to send with the new key, in seconds of the run.
-pub const CHANGE_S: u64 = 8;
-/// The last second of the old one; faults go on for longer.
-pub const END_S: u64 = 12;
+
 /// How far off a wall clock is at most, in either direction. One that is off by more than the old
 /// key is accepted for is not heard by groups.
 const CLOCK_ERROR_MAX_MILLIS: u64 = 400;

@@ -257,7 +257,7 @@ pub fn forgery(kind: u64, number: Number, victim: usize, target: usize, attacker
 }
 
 fn datagram(number: Number, source: MacAddress, victim: usize, target: usize) -> Vec<u8> {
-    let parcel = super::world::parcel(number, victim, target);
+    let parcel = super::parcels::parcel(number, victim, target);
     let frame = parcel.pack(source, site::mac(target)).bytes;
     debug_assert!(frame.len() > ETHERNET_LEN);
     frame

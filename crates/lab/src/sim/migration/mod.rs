@@ -9,6 +9,7 @@
 mod event;
 mod host;
 mod judge;
+mod parcels;
 mod scenario;
 #[cfg(test)]
 mod tests;

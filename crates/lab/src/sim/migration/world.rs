@@ -9,31 +9,15 @@ use super::Plant;
 use super::event::Event;
 use super::host::{Host, Outcome};
 use super::judge::{FORGED, Judge, forgery};
+use super::parcels::parcel;
 use super::scenario::{Scenario, Step};
 use crate::sim::course::{self, Course};
-use crate::sim::link_layer::datagram::{Number, Parcel, Shape};
-use crate::sim::link_layer::site;
+use crate::sim::link_layer::datagram::Number;
 use crate::sim::link_layer::stack::Output;
 use crate::sim::report::Report;
 
 /// The attacker's own hardware address.
 const ATTACKER: MacAddress = MacAddress([2, 0, 0, 0, 0, 0x66]);
-/// Bytes of a datagram's payload.
-const PAYLOAD_LEN: usize = 64;
-/// The first of two equal ports of UDP, one for each pair.
-const PORT: u16 = 40_000;
-
-/// What host `from` says to host `to`.
-pub fn parcel(first: Number, from: usize, to: usize) -> Parcel {
-    Parcel {
-        first,
-        shape: Shape::Udp { payload_len: PAYLOAD_LEN, partial: false },
-        source: site::ip(from),
-        destination: site::ip(to),
-        port: PORT + (from * (site::POOL + 1) + to) as u16,
-        secret: false,
-    }
-}
 
 /// The world of one run. The printer is the last host, and the attacker's port is behind it.
 pub struct World {

@@ -13,7 +13,7 @@ use wire::sarp::{Kind, Message, seal};
 use wire::{EtherType, MacAddress};
 
 use super::dhcp::message::Words;
-use super::forger::Forger;
+use super::forger::{Forger, OWN};
 use super::stack::{arp_frame, framed};
 use crate::sim::captured::{Captured, cut, flip_bits, mutate};
 
@@ -21,8 +21,6 @@ use crate::sim::captured::{Captured, cut, flip_bits, mutate};
 const BURST_MAX: u64 = 20;
 /// Frames of a flood.
 const FLOOD: usize = 200;
-/// The hardware and IP address of his own machine.
-pub const OWN: (MacAddress, Ipv4Addr) = (MacAddress([2, 0, 0, 0, 0, 0xee]), Ipv4Addr::new(10, 0, 0, 0xee));
 
 /// The attacker.
 pub struct Attacker {

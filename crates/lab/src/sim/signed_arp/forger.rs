@@ -15,9 +15,11 @@ use wire::dhcp::{MessageType, View};
 use wire::sarp::data::{NONCE_LEN, Question, Resolution};
 use wire::sarp::{Kind, Message, seal};
 
-use super::attacker::OWN;
 use super::dhcp::message::Words;
 use super::stack::framed;
+
+/// The hardware and IP address of his own machine.
+pub const OWN: (MacAddress, Ipv4Addr) = (MacAddress([2, 0, 0, 0, 0, 0xee]), Ipv4Addr::new(10, 0, 0, 0xee));
 
 /// Who has a key.
 pub struct Forger {

@@ -22,7 +22,9 @@ use crate::failure::Failure;
 use crate::host::expiry::Expiry;
 use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
-use crate::protocol::{self, Answer, Ask, Status};
+use crate::modes::parts::Parts;
+use crate::modes::site_policy::Revoked;
+use crate::protocol::{Answer, Ask};
 
 /// All of that.
 pub(super) struct Keeping {
@@ -204,16 +206,28 @@ impl Beside for Keeping {
         reports::known(&snapshot.report)
     }
 
-    fn report(&self, _held: &Held, snapshot: &Snapshot<LinkLayer>, status: &mut Status) {
+    fn peers(&self, snapshot: &Snapshot<LinkLayer>) -> usize {
+        reports::peer_count(&snapshot.report)
+    }
+
+    fn parts(&self, _held: &Held, snapshot: &Snapshot<LinkLayer>) -> Parts {
         let link = &snapshot.report;
-        status.peers = reports::peer_count(link);
-        let revoked = self.signed.revocations().list().map(|list| list.len());
-        status.signed = protocol::Signed { revoked, policy: self.signed.policy_status() };
-        status.migration = Some(self.progress.status(link, &snapshot.ledger));
-        status.warnings = self.expiry.warnings(snapshot.now);
-        status.compression = reports::compression(link);
-        status.leases = reports::leases(link);
-        status.not_protected.extend(self.progress.not_protected());
+        Parts {
+            revoked: self.signed.revocations().list().map(|list| Revoked(list.len())),
+            policy: self.signed.policy_status(),
+            migration: Some(self.progress.status(link, &snapshot.ledger)),
+            compression: reports::compression(link),
+            leases: reports::leases(link),
+            ..Parts::default()
+        }
+    }
+
+    fn warnings(&self, now: Now) -> Vec<String> {
+        self.expiry.warnings(now)
+    }
+
+    fn not_protected(&self) -> Option<String> {
+        self.progress.not_protected()
     }
 
     fn end(&mut self) {

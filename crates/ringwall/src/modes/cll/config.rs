@@ -37,10 +37,6 @@ use crate::config::{HookName, Host, Lab, Passed, Profile, Switch};
 use crate::failure::Failure;
 use crate::modes::name::Mode;
 
-/// What an operator reads wherever the paper profile is in force.
-pub(crate) const PAPER_WARNING: &str = "profile paper: frames are sealed with CBC and HMAC and \
-    handshakes signed with short RSA keys, as in 2008: for measurements, NOT for real use";
-
 /// Longest clock tolerance; it stays below the shortest lifetime of an association.
 const CLOCK_TOLERANCE_MAX: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(CLOCK_TOLERANCE_MAX.as_secs() < limits::LIFETIME_MIN.as_secs());

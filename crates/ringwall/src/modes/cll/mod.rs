@@ -18,6 +18,8 @@ mod guard;
 pub(super) mod kernel;
 mod known;
 mod leases;
+pub(crate) mod parts;
+pub(crate) mod peers;
 mod progress;
 mod reports;
 mod revocation;

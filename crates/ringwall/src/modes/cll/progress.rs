@@ -9,13 +9,12 @@ use wire::MacAddress;
 
 use super::guard::{Associations, LinkLayer};
 use super::known::Known;
-use super::reports;
+use super::{parts, reports};
 use crate::config::{UNREADABLE, changed_keys, restart_line};
 use crate::daemon::{Journal, Link};
 use crate::failure::Failure;
 use crate::modes::file::Config;
 use crate::monitor::Disk;
-use crate::protocol;
 
 /// What the supervisor knows of it.
 pub(super) struct Progress {
@@ -117,7 +116,7 @@ impl Progress {
         Ok((read, lines))
     }
 
-    pub(super) fn status(&self, link: &Associations, ledger: &Ledger) -> protocol::Migration {
+    pub(super) fn status(&self, link: &Associations, ledger: &Ledger) -> parts::Migration {
         reports::migration(&self.policy, self.known.hosts().len(), link, ledger)
     }
 

@@ -6,8 +6,11 @@ use bump::{DropReason, Ledger};
 use cll::{PeerReport, PlainReport, Policy, ProvedHost, UseReport};
 use watch::Known;
 
+use super::config::MigrationName;
 use super::guard::Associations;
-use crate::protocol::{Answer, ClearUse, Compression, InClear, LinkLease, Migration, Peer};
+use super::parts::{Compression, LinkLease, Migration};
+use super::peers::{ClearUse, InClear, Peer};
+use crate::protocol::Answer;
 
 /// Whom it knows, in the answer to `peers`.
 pub(super) fn known(link: &Associations) -> Answer {
@@ -127,7 +130,7 @@ pub(super) fn compression(link: &Associations) -> Option<Compression> {
 pub(super) fn migration(policy: &Policy, proved: usize, link: &Associations, ledger: &Ledger) -> Migration {
     let counts = DropReason::ALL.iter().map(|reason| (*reason, ledger.excused[*reason as usize]));
     Migration {
-        mode: policy.migration.word().to_owned(),
+        mode: MigrationName::of(policy.migration),
         exceptions: policy.exceptions.iter().map(|(mac, mode)| (mac.to_string(), mode.word().to_owned())).collect(),
         management: policy
             .management

@@ -17,8 +17,8 @@ use crate::daemon::{Journal, Link};
 use crate::failure::Failure;
 use crate::host::policy::Policies;
 use crate::modes::file::Config;
+use crate::modes::site_policy;
 use crate::monitor::Disk;
-use crate::protocol;
 
 /// What the authority signs, and what is in force of it.
 pub(super) struct Signed {
@@ -128,7 +128,7 @@ impl Signed {
     }
 
     /// What `status` says of the policy.
-    pub(super) fn policy_status(&self) -> Option<protocol::SitePolicy> {
+    pub(super) fn policy_status(&self) -> Option<site_policy::SitePolicy> {
         self.policies.status(&self.in_force.notes)
     }
 }

@@ -9,15 +9,16 @@ use scrub::Rule;
 use system::takeover::{Change, Gateway, GatewayFollower, Role};
 use watch::Around;
 
-use super::config::{Gate, GateConfig};
+use super::config::{Gate, GateConfig, Mtu};
 use super::kind::{Scrubbed, Scrubbing};
 use super::orders;
+use super::parts::{GateCard, GateFrames, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward};
 use crate::failure::Failure;
 use crate::monitor::Disk;
-use crate::protocol::{Answer, Ask, GateCard, GateFrames, GateStatus};
+use crate::protocol::{Answer, Ask};
 
 /// The cards of a gateway.
 pub(super) struct Cards {
@@ -182,11 +183,11 @@ impl Ward for Cards {
             uptime_s: being.uptime_s,
             interface: self.trusted.clone(),
             preset: self.gate.preset.word().to_owned(),
-            changed_rules: self.gate.rules.clone(),
+            changed_rules: self.gate.rules.iter().map(|(rule, action)| ((*rule).into(), (*action).into())).collect(),
             trusted: self.card(Role::Trusted),
             untrusted: self.card(Role::Untrusted),
             mirror: self.card(Role::Mirror),
-            mtu: self.gate.mtu.unwrap_or(self.gateway.mtu() as usize),
+            mtu: self.gate.mtu.map_or(self.gateway.mtu() as usize, Mtu::size),
             adopted: self.gateway.adopted,
             on_exit: self.gate.on_exit.word().to_owned(),
             probes: self.probes.clone().into_iter().chain(precedence(snapshot)).collect(),

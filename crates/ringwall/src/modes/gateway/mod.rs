@@ -20,12 +20,14 @@ mod keys;
 mod kind;
 mod mirror;
 mod orders;
+pub(crate) mod parts;
 mod progress;
 mod replay;
 mod report;
 mod run;
 mod sides;
 mod trace;
+mod values;
 
 use clap::Subcommand;
 use scrub::settings::{Preset, Settings};

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use bump::{Bump, DropReason, Ledger, Meta, Side};
 use scrub::{Rule, Scrubber};
-use system::capture::Note;
+use system::capture::{CaptureWriter, Note};
 use system::port::Sender;
 
 use super::fields::{self, Ends};
-use super::replay::Written;
 use crate::output::{print, say};
+
+/// A capture that is written.
+pub(super) type Written = CaptureWriter<io::BufWriter<Box<dyn io::Write>>>;
 
 /// Bytes of a frame that nothing is known of, in a line of a flow before and after.
 const SHOWN_BYTES: usize = 16;

@@ -8,7 +8,8 @@ use super::reports;
 use super::watch::KeyWatch;
 use crate::daemon::{Journal, Link, Snapshot};
 use crate::host::interface::{Beside, Held};
-use crate::protocol::{Answer, Status};
+use crate::modes::parts::Parts;
+use crate::protocol::Answer;
 
 /// Those files, and the section that names them.
 pub(super) struct Keeping {
@@ -40,8 +41,11 @@ impl Beside for Keeping {
         Answer::Pairs { pairs: snapshot.report.iter().map(reports::pair).collect() }
     }
 
-    fn report(&self, _held: &Held, snapshot: &Snapshot<IpsecShield>, status: &mut Status) {
-        status.peers = snapshot.report.iter().filter(|pair| pair.known > 0).count();
-        status.shield = Some(reports::standing(&self.section, &snapshot.report));
+    fn peers(&self, snapshot: &Snapshot<IpsecShield>) -> usize {
+        snapshot.report.iter().filter(|pair| pair.known > 0).count()
+    }
+
+    fn parts(&self, _held: &Held, snapshot: &Snapshot<IpsecShield>) -> Parts {
+        Parts { shield: Some(reports::standing(&self.section, &snapshot.report)), ..Parts::default() }
     }
 }

@@ -18,6 +18,7 @@ mod guard;
 mod kernel;
 mod key_file;
 mod keys;
+pub(crate) mod parts;
 mod plan;
 mod reports;
 mod watch;

@@ -3,7 +3,7 @@
 use shield::ipsec::{PeerCounters, PeerReport};
 
 use super::config;
-use crate::protocol::{Pair, PairPackets, Shield};
+use super::parts::{Pair, PairPackets, Shield};
 
 /// How the shield is.
 pub(crate) fn standing(section: &config::Shield, peers: &[PeerReport]) -> Shield {

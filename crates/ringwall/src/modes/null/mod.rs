@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::host::interface::{Beside, Held};
 use crate::host::start::{Needs, Start};
 use crate::modes::cll::config::Trains;
-use crate::protocol::{Answer, Status};
+use crate::protocol::Answer;
 
 /// The mode.
 pub(crate) struct Unprotected;
@@ -63,8 +63,6 @@ impl Beside for Nothing {
     fn known(&self, _snapshot: &Snapshot<Nothing>) -> Answer {
         Answer::Peers { peers: Vec::new() }
     }
-
-    fn report(&self, _held: &Held, _snapshot: &Snapshot<Nothing>, _status: &mut Status) {}
 }
 
 impl Guard<Nothing> for NullBump {

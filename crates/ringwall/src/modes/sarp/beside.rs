@@ -8,13 +8,15 @@ use watch::{Around, Known};
 
 use super::guard::{Order, SignedArp};
 use super::known_hosts::KnownHosts;
+use super::parts::{Distributor, Sarp};
 use super::refresh::Refresh;
 use super::reports;
 use crate::daemon::{Journal, Link, Snapshot};
 use crate::failure::Failure;
 use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
-use crate::protocol::{Answer, Ask, Distributor, Sarp, Status};
+use crate::modes::parts::Parts;
+use crate::protocol::{Answer, Ask};
 
 /// All of that.
 pub(super) struct Keeping {
@@ -102,13 +104,16 @@ impl Beside for Keeping {
         reports::known(&snapshot.report)
     }
 
-    fn report(&self, held: &Held, snapshot: &Snapshot<SignedArp>, status: &mut Status) {
+    fn peers(&self, snapshot: &Snapshot<SignedArp>) -> usize {
+        reports::peer_count(&snapshot.report)
+    }
+
+    fn parts(&self, held: &Held, snapshot: &Snapshot<SignedArp>) -> Parts {
         let (report, now) = (&snapshot.report, snapshot.now);
-        status.peers = reports::peer_count(report);
-        status.signed.policy = self.known.policy_status();
         let own_key = Some(reports::own_key(self.refresh.standing(report, now.since_boot)));
         let known_hosts = self.known.hosts().len();
         let standing = reports::standing(report, now, &held.config, &self.distributors);
-        status.sarp = Some(Sarp { own_key, known_hosts, ..standing });
+        let sarp = Some(Sarp { own_key, known_hosts, ..standing });
+        Parts { policy: self.known.policy_status(), sarp, ..Parts::default() }
     }
 }

@@ -15,10 +15,6 @@ use crate::config::{HookName, Host, Lab, Station};
 use crate::failure::Failure;
 use crate::modes::name::Mode;
 
-/// What an operator reads wherever the paper profile is in force.
-pub(crate) const PAPER_WARNING: &str = "profile paper: S-ARP is signed with DSA of 512 or 1024 \
-    bits and SHA-1, as in 2003, and can be forged: for measurements, NOT for real use";
-
 /// Longest window. Within it a recorded answer of a host that has left can deceive whoever asks
 /// without `sign_requests`.
 const WINDOW_MAX: Duration = Duration::from_secs(5 * 60);

@@ -11,8 +11,8 @@ use super::guard::{Order, SignedArp};
 use crate::daemon::{Journal, Link};
 use crate::host::policy::Policies;
 use crate::modes::file::Config;
+use crate::modes::site_policy;
 use crate::monitor::Disk;
-use crate::protocol;
 
 /// The hosts that are believed.
 pub(super) struct KnownHosts {
@@ -75,7 +75,7 @@ impl KnownHosts {
     }
 
     /// What `status` says of the policy.
-    pub(super) fn policy_status(&self) -> Option<protocol::SitePolicy> {
+    pub(super) fn policy_status(&self) -> Option<site_policy::SitePolicy> {
         self.policies.status(&self.notes)
     }
 }

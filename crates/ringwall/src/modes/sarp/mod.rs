@@ -13,6 +13,7 @@ pub(crate) mod config;
 mod guard;
 mod kernel;
 mod known_hosts;
+pub(crate) mod parts;
 mod plan;
 mod refresh;
 mod reports;
@@ -59,7 +60,7 @@ impl HostMode for SignedArp {
     }
 
     fn proved(&self, told: &Told<'_>) -> Result<Option<String>, Failure> {
-        let sarp = (told.status)()?.and_then(|status| status.sarp);
+        let sarp = (told.status)()?.and_then(|status| status.parts.sarp);
         let Some(sarp) = sarp.filter(|sarp| sarp.clock_unix_s.is_some()) else { return Ok(None) };
         let first = sarp.asked_first.as_deref().unwrap_or("of the site");
         Ok(Some(format!("key distributor {first} has answered")))

@@ -14,13 +14,13 @@ use sarp::akd::{Akd, Lookup, NoRecords, Records};
 use super::beside::Keeping;
 use super::config::{self, Keeper, Sarp};
 use super::known_hosts::KnownHosts;
+use super::parts::Distributor;
 use super::refresh::Refresh;
 use super::repository::Repository;
 use crate::failure::Failure;
 use crate::host::identity::{believable_unix_s, load_identity};
 use crate::modes::contract::Surroundings;
 use crate::modes::file::Config;
-use crate::protocol::Distributor;
 
 /// All that S-ARP needs.
 pub(super) struct Signing {

@@ -6,10 +6,11 @@ use bump::Now;
 use sarp::{KeyReport, LeaseReport, Report};
 use watch::Known;
 
+use super::parts::{Distributor, Key, Lease, OwnKey, Sarp};
 use super::refresh::OwnKeyStanding;
 use crate::host::reports::days_left;
 use crate::modes::file::Config;
-use crate::protocol::{Answer, Distributor, Key, Lease, OwnKey, Sarp};
+use crate::protocol::Answer;
 
 /// Whom it knows, in the answer to `peers`.
 pub(super) fn known(report: &Report) -> Answer {

@@ -13,12 +13,12 @@ use shield::{Bucket, PerSource};
 use wire::arp::Arp;
 
 use crate::event::Event;
-use crate::host::KeyReport;
 use crate::host::akds::{Akds, ClockStep};
 use crate::host::core::Call;
 use crate::limits;
 use crate::pending::Pending;
 use crate::questions::Questions;
+use crate::ring::KeyReport;
 use crate::ring::{Learnt, Ring};
 
 pub(super) use judging::{Heard, Judged};

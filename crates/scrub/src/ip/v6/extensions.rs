@@ -6,13 +6,13 @@ use std::ops::Range;
 use bump::DropReason;
 use wire::layer::protocol;
 
+use super::options::HOP_BY_HOP;
 use super::{Header, options};
 use crate::context::Context;
 use crate::ip::Fragment;
 use crate::limits;
 use crate::rule::Rule;
 
-pub(super) const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 /// The type of routing by segments.
 const SEGMENTS: u8 = 4;

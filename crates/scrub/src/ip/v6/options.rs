@@ -6,11 +6,12 @@
 
 use bump::DropReason;
 
-use super::extensions::HOP_BY_HOP;
 use crate::context::Context;
 use crate::rule::Rule;
 
 const PAD_ONE: u8 = 0;
+pub(super) const HOP_BY_HOP: u8 = 0;
+
 /// The bits that say what a host does that does not know the option.
 const ACTION: u8 = 0xc0;
 /// "Every router looks at this packet" (RFC 2711), in the form that MLD uses (RFC 3810, section 5).

@@ -1,0 +1,225 @@
+//! What a gateway says of itself, and the connections that it lists.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::books::{Books, SideOf, carrier};
+use crate::metrics::family::Families;
+use crate::modes::part::{Account, count_lines};
+use crate::protocol::attacks::Attacks;
+use crate::verdict::{Findings, Level, Verdict};
+
+/// What `ringwall_mode` calls it.
+const WORD: &str = "gate";
+
+/// How a gateway is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateStatus {
+    pub(crate) version: String,
+    pub(crate) state: String,
+    pub(crate) uptime_s: u64,
+    /// The trusted interface, which the gateway is called by.
+    pub(crate) interface: String,
+    pub(crate) preset: String,
+    /// What single rules do where it is not what the preset says.
+    pub(crate) changed_rules: BTreeMap<String, String>,
+    pub(crate) trusted: Option<GateCard>,
+    pub(crate) untrusted: Option<GateCard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mirror: Option<GateCard>,
+    /// Longest packet for which what leaves is cut.
+    pub(crate) mtu: usize,
+    pub(crate) adopted: bool,
+    pub(crate) on_exit: String,
+    /// What was found out about the kernel.
+    pub(crate) probes: BTreeMap<String, String>,
+    pub(crate) frames: GateFrames,
+    /// TCP connections that are remembered.
+    pub(crate) flows: usize,
+    /// Memory for unacknowledged data and for waiting fragments.
+    pub(crate) memory_bytes: usize,
+    /// Memory that waits to be used again for unacknowledged data; with `memory_bytes` at most `gate.memory_max_bytes`.
+    #[serde(default)]
+    pub(crate) memory_idle_bytes: usize,
+    /// How often each rule acted.
+    pub(crate) rules: BTreeMap<String, u64>,
+    pub(crate) drops: BTreeMap<String, u64>,
+    pub(crate) ports: BTreeMap<String, u64>,
+    pub(crate) warnings: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) attacks: Attacks,
+}
+
+/// An interface of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateCard {
+    pub(crate) interface: String,
+    pub(crate) mac: String,
+    pub(crate) mtu: u32,
+    pub(crate) carrier: bool,
+}
+
+/// The books of a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct GateFrames {
+    pub(crate) received_from_trusted: u64,
+    pub(crate) received_from_untrusted: u64,
+    pub(crate) forwarded_to_untrusted: u64,
+    pub(crate) forwarded_to_trusted: u64,
+    pub(crate) answered: u64,
+    pub(crate) consumed: u64,
+    pub(crate) held: u64,
+    pub(crate) dropped: u64,
+    pub(crate) made_for_untrusted: u64,
+    pub(crate) made_for_trusted: u64,
+}
+
+/// A TCP connection through a gateway.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Flow {
+    pub(crate) trusted: SocketAddr,
+    pub(crate) untrusted: SocketAddr,
+    /// VLAN identifiers, the outer one 12 bits above the inner one; zero without a tag.
+    pub(crate) vlans: u32,
+    pub(crate) state: String,
+    pub(crate) idle_s: u64,
+    pub(crate) retained_bytes: usize,
+    pub(crate) packets_from_trusted: u32,
+    pub(crate) packets_from_untrusted: u32,
+    pub(crate) bytes_from_trusted: u64,
+    pub(crate) bytes_from_untrusted: u64,
+}
+
+impl GateStatus {
+    fn cards(&self) -> impl Iterator<Item = (&'static str, &GateCard)> {
+        let cards = [("trusted", &self.trusted), ("untrusted", &self.untrusted), ("mirror", &self.mirror)];
+        cards.into_iter().filter_map(|(role, card)| Some((role, card.as_ref()?)))
+    }
+
+    fn card_lines(&self) -> Vec<String> {
+        let line = |(role, card): (&str, &GateCard)| {
+            let carrier = if card.carrier { "on" } else { "off" };
+            format!("{role}: {} ({}), carrier {carrier}, MTU {}", card.interface, card.mac, card.mtu)
+        };
+        let taken = if self.adopted { "adopted" } else { "new" };
+        let cut = format!("cards: {taken}, on exit {}; what is cut anew fits {} bytes", self.on_exit, self.mtu);
+        self.cards().map(line).chain([cut]).collect()
+    }
+
+    fn preset_line(&self) -> String {
+        let changed: Vec<_> = self.changed_rules.iter().map(|(rule, action)| format!("{rule} = {action}")).collect();
+        let changed = if changed.is_empty() { String::new() } else { format!(", but {}", changed.join(", ")) };
+        format!("preset: {}{changed}", self.preset)
+    }
+}
+
+impl GateFrames {
+    fn lines(&self) -> [String; 2] {
+        [
+            format!(
+                "from the trusted side: {} received, {} forwarded; from the untrusted: {} received, {} forwarded",
+                self.received_from_trusted,
+                self.forwarded_to_untrusted,
+                self.received_from_untrusted,
+                self.forwarded_to_trusted
+            ),
+            format!(
+                "answered {}, consumed {}, held {}, dropped {}",
+                self.answered, self.consumed, self.held, self.dropped
+            ),
+        ]
+    }
+
+    fn books<'a>(&self, drops: &'a BTreeMap<String, u64>) -> Books<'a> {
+        let trusted = SideOf {
+            name: "trusted",
+            received: self.received_from_trusted,
+            forwarded: self.forwarded_to_trusted,
+            made: self.made_for_trusted,
+        };
+        let untrusted = SideOf {
+            name: "untrusted",
+            received: self.received_from_untrusted,
+            forwarded: self.forwarded_to_untrusted,
+            made: self.made_for_untrusted,
+        };
+        let (answered, consumed, held) = (self.answered, self.consumed, self.held);
+        Books { sides: [trusted, untrusted], answered, consumed, held, drops }
+    }
+}
+
+impl Account for GateStatus {
+    fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn mode(&self) -> &'static str {
+        WORD
+    }
+
+    fn attacks(&self) -> &Attacks {
+        &self.attacks
+    }
+
+    fn ports(&self) -> &BTreeMap<String, u64> {
+        &self.ports
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let GateStatus { interface, state, uptime_s, version, .. } = self;
+        let mut lines = vec![format!("gateway {interface} {state}: up {uptime_s} s, ringwall {version}")];
+        lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(self.card_lines());
+        lines.extend(self.probes.iter().map(|(probe, outcome)| format!("{probe}: {outcome}")));
+        lines.push(self.preset_line());
+        lines.extend(self.frames.lines());
+        let (held, idle) = (self.memory_bytes, self.memory_idle_bytes);
+        let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
+        lines.push(format!("TCP connections: {}; {memory}", self.flows));
+        for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
+            lines.push(title.to_owned());
+            lines.extend(count_lines(counts));
+        }
+        lines
+    }
+
+    fn verdict(&self) -> Verdict {
+        let mut found = Findings::default();
+        found.attacked(&self.attacks);
+        for (_, card) in self.cards() {
+            let what = format!("{} has no carrier", card.interface);
+            found.enter(!card.carrier, Level::Warning, &what, "look at cable and switch");
+        }
+        for warning in &self.warnings {
+            let is_null = warning.contains("NOTHING is scrubbed");
+            let level = if is_null { Level::Critical } else { Level::Warning };
+            found.enter(true, level, warning, "see docs/operating.md");
+        }
+        found.untold(&self.attacks);
+        found.verdict()
+    }
+
+    fn measure(&self, families: &mut Families) {
+        self.frames.books(&self.drops).measure(families);
+        for (rule, count) in &self.rules {
+            let help = "How often each rule of the gateway acted.";
+            families.count("ringwall_gate_rule_actions", help, &[("rule", rule)], *count);
+        }
+        families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows as u64);
+        let help = "Memory for unacknowledged data and fragments, in use and kept for the next.";
+        for (use_of, bytes) in [("held", self.memory_bytes), ("idle", self.memory_idle_bytes)] {
+            families.gauge("ringwall_gate_memory_bytes", help, &[("use", use_of)], bytes as u64);
+        }
+        self.cards().for_each(|(role, card)| carrier(families, role, card.carrier));
+    }
+
+    fn json(&self) -> serde_json::Result<serde_json::Value> {
+        serde_json::to_value(self)
+    }
+}

@@ -1,0 +1,180 @@
+//! What the daemon and its commands say to each other over the Unix socket: one JSON object per line, each way.
+
+pub(crate) mod attacks;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+pub(crate) use crate::modes::cll::peers::Peer;
+pub(crate) use crate::modes::gateway::parts::{Flow, GateStatus};
+pub(crate) use crate::modes::ipsec::parts::Pair;
+use crate::modes::part::{Account, Known};
+pub(crate) use crate::modes::sarp::parts::Key;
+pub(crate) use crate::status::Status;
+
+/// A question or an order.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub(crate) enum Ask {
+    /// How is the daemon?
+    Status,
+    /// What is there to measure?
+    Metrics,
+    /// Which associations are there?
+    Peers,
+    /// What happened after the event with this number?
+    Events {
+        /// Zero for all that are remembered.
+        after: u64,
+    },
+    /// What was dropped lately, and why?
+    Drops,
+    /// Which TCP connections are there?
+    Flows {
+        /// At most so many.
+        limit: usize,
+        /// Those of this host only.
+        #[serde(default)]
+        address: Option<IpAddr>,
+        /// Those in this state only.
+        #[serde(default)]
+        state: Option<String>,
+    },
+    /// Block a TCP connection.
+    Block {
+        trusted: SocketAddr,
+        untrusted: SocketAddr,
+        vlans: u32,
+        /// Unblock it.
+        undo: bool,
+    },
+    /// Read the configuration again, as far as that is possible without a restart.
+    Reload,
+    /// The identity file has a renewed certificate.
+    Renewed,
+    /// Forget that a host has proved itself.
+    Forget {
+        /// Its name or hardware address.
+        who: String,
+    },
+    /// End; the interface stays closed or is restored as configured.
+    Stop,
+}
+
+impl Ask {
+    /// What a daemon says that does not know this order.
+    pub(crate) fn not_known(&self) -> Answer {
+        let line = match self {
+            Ask::Flows { .. } | Ask::Block { .. } => "only a gateway knows connections",
+            _ => "only the daemon of a host in mode cll knows this order",
+        };
+        Answer::Error { line: line.to_owned() }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub(crate) enum Answer {
+    Status(Box<Status>),
+    Gate(Box<GateStatus>),
+    Measured(Box<Measured>),
+    Peers {
+        peers: Vec<Peer>,
+    },
+    Keys {
+        keys: Vec<Key>,
+    },
+    Pairs {
+        pairs: Vec<Pair>,
+    },
+    Events {
+        events: Vec<Event>,
+    },
+    Drops {
+        counts: BTreeMap<String, u64>,
+        examples: Vec<Example>,
+    },
+    Flows {
+        flows: Vec<Flow>,
+    },
+    Blocked {
+        changed: bool,
+    },
+    /// An order was carried out; what it came to, in lines.
+    Done {
+        lines: Vec<String>,
+    },
+    Stopping,
+    Error {
+        line: String,
+    },
+}
+
+impl Answer {
+    /// What came of an order.
+    pub(crate) fn of(done: Result<Vec<String>, Failure>) -> Answer {
+        match done {
+            Ok(lines) => Answer::Done { lines },
+            Err(failure) => Answer::Error { line: failure.to_string() },
+        }
+    }
+
+    /// What the daemon says of itself, if this says so.
+    pub(crate) fn account(&self) -> Option<&dyn Account> {
+        match self {
+            Answer::Status(status) => Some(&**status),
+            Answer::Gate(status) => Some(&**status),
+            _ => None,
+        }
+    }
+
+    /// Whom the daemon knows, if this says so.
+    pub(crate) fn known(&self) -> Option<&dyn Known> {
+        match self {
+            Answer::Peers { peers } => Some(peers),
+            Answer::Keys { keys } => Some(keys),
+            Answer::Pairs { pairs } => Some(pairs),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that is measured, at one moment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Measured {
+    pub(crate) unix_ms: u64,
+    pub(crate) started_unix_ms: u64,
+    /// The answer to [`Ask::Status`].
+    pub(crate) status: Box<Answer>,
+    /// The answer to [`Ask::Peers`].
+    pub(crate) known: Box<Answer>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Event {
+    pub(crate) number: u64,
+    pub(crate) unix_ms: u64,
+    pub(crate) event: String,
+    pub(crate) text: String,
+}
+
+/// A frame that was dropped.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Example {
+    pub(crate) reason: String,
+    pub(crate) from: String,
+    pub(crate) ago_ms: u64,
+    pub(crate) len: usize,
+    pub(crate) source: String,
+    pub(crate) destination: String,
+    pub(crate) ethertype: String,
+    /// Addresses, ports and protocol of an IP packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packet: Option<String>,
+    pub(crate) head_hex: String,
+}
