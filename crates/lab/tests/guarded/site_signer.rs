@@ -120,7 +120,8 @@ fn a_host_joins_and_renews_over_the_service_and_nobody_types_anything_at_the_aut
         assert!(joined.status.success() && joined.stdout.contains("h of site lab is in"), "{joined:?}");
         assert_eq!(certificates(&stage.site, "h")?.len(), 1);
         let section = format!("[site]\nservice = \"{}\"\n", service_of(stage.host("a")));
-        let renewing = stage.guard("b", Plan::default().identity(short).tail(&section))?;
+        let renewing =
+            stage.guard("b", Plan::default().identity(short).cll("migration = \"observe\"").tail(&section))?;
         let renewed = renewing.ask(&["host", "renew"])?;
         assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
         assert!(renewing.status()?["identity"]["days_left"].as_u64().is_some_and(|days| days >= 364));
@@ -220,11 +221,8 @@ impl Applicant {
     fn of(site: &Site, number: usize) -> Result<Applicant, Failure> {
         let (name, last) = (format!("h{number}"), number.to_be_bytes());
         let mac = MacAddress([2, 0, 0, 1, last[6], last[7]]);
-        let order = format!(
-            "token {name} --ip 10.9.{}.{} --mac {mac} --preapproved --by-service --json",
-            last[6],
-            last[7].max(1)
-        );
+        let order =
+            format!("token {name} --ip 10.9.{}.{} --mac {mac} --preapproved --by-service --json", last[6], last[7]);
         let made: Value = serde_json::from_str(&site.order(&order)?).expect("JSON");
         let token: Token = text(&made).parse().expect("a token");
         let applying = Applying::begin(&token, mac, &[], &mut random(number as u64)).expect("begun");
