@@ -1319,7 +1319,7 @@ mod tests {
     #[test]
     fn what_was_done_is_shown_with_who_did_it_and_a_change_of_it_is_found() {
         let place = new_site();
-        let audit = |what: &str| run(place.path(), &format!("site audit {what} --dir @/site"));
+        let audit = |what: &str| run(place.path(), &format!("site audit {what} --dir @/site").replace("  ", " "));
         assert!(audit("verify").expect("whole").starts_with("nothing was done yet"));
         let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
         run(place.path(), issue).expect("issued");

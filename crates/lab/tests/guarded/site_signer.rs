@@ -124,7 +124,7 @@ fn a_host_joins_and_renews_over_the_service_and_nobody_types_anything_at_the_aut
             stage.guard("b", Plan::default().identity(short).cll("migration = \"observe\"").tail(&section))?;
         let renewed = renewing.ask(&["host", "renew"])?;
         assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
-        assert!(renewing.status()?["identity"]["days_left"].as_u64().is_some_and(|days| days >= 364));
+        assert!(renewing.status()?["identity"]["certificate_days_left"].as_u64().is_some_and(|days| days >= 364));
         let again = renewing.ask(&["host", "renew"])?;
         assert!(again.stdout.contains("generation 0, as before"), "not due: the shared keys alone, {again:?}");
         assert_eq!(certificates(&stage.site, "b")?.len(), 2);
