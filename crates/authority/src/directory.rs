@@ -512,8 +512,9 @@ impl Directory {
         }
     }
 
-    /// Stores record and index, and hands the bundle out. What can be staged is staged before the first is committed; that it
-    /// is done is told before; the record comes first, so that no host ever holds a certificate that the site does not know of.
+    /// Stores record and index, and hands the bundle out. What can be staged is staged before the
+    /// first is committed, and that it is done is told before. The record comes first, so that no
+    /// host ever holds a certificate that the site does not know of.
     fn record(
         &self,
         (mut entries, act): (Vec<Entry>, Act),

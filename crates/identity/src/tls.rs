@@ -5,8 +5,8 @@
 //! browser would look for decides nothing. Whom a client talks to is decided by [`Service`]: an
 //! address or a name that the certificate has.
 //!
-//! A machine that has a join token and no certificate yet may connect as well; it is told apart, and
-//! believes the authority that its token names.
+//! A machine that has a join token and no certificate yet may connect as well. It is told apart,
+//! and believes the authority that its token names.
 //!
 //! There are no tickets: each connection proves who both are, at the time at which it is made.
 

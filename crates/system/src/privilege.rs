@@ -59,7 +59,8 @@ pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
     settle(kept)
 }
 
-/// As whom the process at the other end of a connection runs on this machine (`SO_PEERCRED`, unix(7)).
+/// As whom the process at the other end of a connection runs on this machine (`SO_PEERCRED`,
+/// unix(7)).
 ///
 /// # Errors
 /// The kernel does not say.

@@ -104,7 +104,7 @@ pub(crate) fn is_part(name: &str) -> bool {
 /// # Errors
 /// What the operating system says.
 pub(crate) fn parts(directory: &Path) -> Result<Vec<String>, Error> {
-    let mut names = earlier(directory)?.into_iter().map(|first| name_of(first)).collect::<Vec<_>>();
+    let mut names = earlier(directory)?.into_iter().map(name_of).collect::<Vec<_>>();
     names.extend([CURRENT, HEAD].map(str::to_owned).into_iter().filter(|name| directory.join(name).exists()));
     Ok(names)
 }

@@ -75,7 +75,8 @@ pub(crate) enum RenewCommand {
 pub(crate) struct ThroughArguments {
     #[command(flatten)]
     config: ConfigArgs,
-    /// A shell's command that reads the request and writes the answer; without it the one of host.renew_through, or the site's service (site.service).
+    /// A shell's command that reads the request and writes the answer; without it the one of
+    /// host.renew_through, or the site's service (site.service).
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
     /// Renew only what ends within this time, without it host.renew_before. What lasts less than twice as long is renewed in its
