@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use authority::enrolment;
 use authority::enrolment::by_service::{Application, Outcome as Enrolled};
 use authority::enrolment::by_token::Applying;
 use identity::certificate::Role;
