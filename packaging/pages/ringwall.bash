@@ -277,6 +277,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,approve)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__approve"
                 ;;
+            ringwall__subcmd__help__subcmd__site,audit)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__audit"
+                ;;
             ringwall__subcmd__help__subcmd__site,backup)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__backup"
                 ;;
@@ -331,11 +334,17 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,serve)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__serve"
                 ;;
+            ringwall__subcmd__help__subcmd__site,signer)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__signer"
+                ;;
             ringwall__subcmd__help__subcmd__site,survey)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__survey"
                 ;;
             ringwall__subcmd__help__subcmd__site,token)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__token"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__audit,verify)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__audit__subcmd__verify"
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
@@ -535,6 +544,9 @@ _ringwall() {
             ringwall__subcmd__site,approve)
                 cmd="ringwall__subcmd__site__subcmd__approve"
                 ;;
+            ringwall__subcmd__site,audit)
+                cmd="ringwall__subcmd__site__subcmd__audit"
+                ;;
             ringwall__subcmd__site,backup)
                 cmd="ringwall__subcmd__site__subcmd__backup"
                 ;;
@@ -592,14 +604,32 @@ _ringwall() {
             ringwall__subcmd__site,serve)
                 cmd="ringwall__subcmd__site__subcmd__serve"
                 ;;
+            ringwall__subcmd__site,signer)
+                cmd="ringwall__subcmd__site__subcmd__signer"
+                ;;
             ringwall__subcmd__site,survey)
                 cmd="ringwall__subcmd__site__subcmd__survey"
                 ;;
             ringwall__subcmd__site,token)
                 cmd="ringwall__subcmd__site__subcmd__token"
                 ;;
+            ringwall__subcmd__site__subcmd__audit,help)
+                cmd="ringwall__subcmd__site__subcmd__audit__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__audit,verify)
+                cmd="ringwall__subcmd__site__subcmd__audit__subcmd__verify"
+                ;;
+            ringwall__subcmd__site__subcmd__audit__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__audit__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__audit__subcmd__help,verify)
+                cmd="ringwall__subcmd__site__subcmd__audit__subcmd__help__subcmd__verify"
+                ;;
             ringwall__subcmd__site__subcmd__help,approve)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__approve"
+                ;;
+            ringwall__subcmd__site__subcmd__help,audit)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__audit"
                 ;;
             ringwall__subcmd__site__subcmd__help,backup)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__backup"
@@ -658,11 +688,17 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,serve)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__serve"
                 ;;
+            ringwall__subcmd__site__subcmd__help,signer)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__signer"
+                ;;
             ringwall__subcmd__site__subcmd__help,survey)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__survey"
                 ;;
             ringwall__subcmd__site__subcmd__help,token)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__token"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__audit,verify)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__audit__subcmd__verify"
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
@@ -2030,7 +2066,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2046,6 +2082,34 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__approve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__audit)
+            opts="verify"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__audit__subcmd__verify)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2491,6 +2555,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__signer)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__site__subcmd__survey)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -2600,7 +2678,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__host__subcmd__enroll)
-            opts="-h --token --interface --ip --out --timeout --config --force --json --log-json --help request install help"
+            opts="-h --token --interface --service --ip --out --timeout --config --force --json --log-json --help request install help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2611,6 +2689,10 @@ _ringwall() {
                     return 0
                     ;;
                 --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3142,7 +3224,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__join)
-            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
+            opts="-h --token-file --interface --config --state-dir --run-dir --no-units --identity --mode --migration --append --service --ip --peer --name-server --timeout --revert-after --force --dry-run --yes --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3181,6 +3263,10 @@ _ringwall() {
                     return 0
                     ;;
                 --append)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3610,7 +3696,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3635,6 +3721,96 @@ _ringwall() {
                     return 0
                     ;;
                 --fingerprint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__audit)
+            opts="-h --dir --last --about --json --log-json --help verify help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --about)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__audit__subcmd__help)
+            opts="verify help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__audit__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__audit__subcmd__help__subcmd__verify)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__audit__subcmd__verify)
+            opts="-h --dir --noted --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --noted)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3716,7 +3892,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve hosts forecast enforce repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3732,6 +3908,34 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__approve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__audit)
+            opts="verify"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__audit__subcmd__verify)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -4191,6 +4395,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__signer)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__help__subcmd__survey)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -4238,7 +4456,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__import)
-            opts="-h --dir --out --days --valid --dry-run --json --log-json --help"
+            opts="-h --dir --out --by-service --days --valid --dry-run --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5264,7 +5482,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__serve)
-            opts="-h --dir --identity --listen --log-json --help"
+            opts="-h --dir --identity --listen --signer --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5279,6 +5497,36 @@ _ringwall() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --signer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__signer)
+            opts="-h --dir --socket --days --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -5332,7 +5580,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__token)
-            opts="-h --dir --name --csv --mac --ip --subnet --preapproved --out --out-csv --role --days --valid --json --log-json --help"
+            opts="-h --dir --name --csv --mac --ip --subnet --preapproved --by-service --out --out-csv --role --days --valid --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -9,16 +9,19 @@
 //! hosts.db       the repository that key distributors answer from (0600)
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
+//! audit.*        what was done with it, each entry signed and bound to the one before (0600)
 //! policy.pem     what it decides for all hosts, signed; hosts are given it
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
 
+mod acts;
 mod backup;
 mod enrolling;
 mod policy;
 mod renewing;
 mod revoking;
+mod serving;
 mod sharing;
 
 use std::collections::BTreeMap;
@@ -39,6 +42,7 @@ use identity::{Profile, Succession};
 use tempfile::Builder;
 use wire::MacAddress;
 
+use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
 pub use crate::repository::Sharing;
@@ -47,11 +51,13 @@ use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
+pub use acts::{acting, check_record, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation, number_text};
 pub use policy::{change_policy, policy, policy_file};
 pub use renewing::{Given, Renewed, Terms};
 pub use revoking::{Revoked, is_revoked};
+pub use serving::apply;
 pub use sharing::{Change, Pace};
 
 const CERTIFICATE: &str = "ca.crt.pem";
@@ -66,6 +72,8 @@ const POLICY: &str = "policy.pem";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const INDEX: &str = "index.tsv";
+/// Stands in the record for who did not say who he is.
+const NOBODY_NAMED: &str = "-";
 const INDEX_HEADER: &str = "serial\tname\trole\tmac\taddresses\tnot_before\tnot_after\n";
 
 /// A site directory that was opened.
@@ -73,6 +81,8 @@ const INDEX_HEADER: &str = "serial\tname\trole\tmac\taddresses\tnot_before\tnot_
 pub struct Directory {
     path: PathBuf,
     site: Site,
+    /// Who acts, for the record.
+    by: String,
 }
 
 /// One certificate that the site has issued.
@@ -167,7 +177,7 @@ impl Directory {
         let site = Site::create_for(name, validity, profile, random, unix_s)?;
         let masters = (RequestMaster::from_bytes(*random_bytes(random)), DhcpMaster::from_bytes(*random_bytes(random)));
         store_new(path, &site, &masters, unix_s).map_err(|error| error.with_file(path))?;
-        Ok(Directory { path: path.to_owned(), site })
+        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned() })
     }
 
     /// Opens the site in `path`.
@@ -187,7 +197,7 @@ impl Directory {
                 Error::Authority(_) | Error::Pem(_) => error.with_file(&certificate),
                 _ => error.with_file(&key),
             })?;
-        Ok(Directory { path: path.to_owned(), site })
+        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned() })
     }
 
     /// The authority itself.
@@ -222,7 +232,7 @@ impl Directory {
             Some(receiver) => delivery.stage(&sealed(&receiver, &bundle)?)?,
             None => delivery.stage(&bundle.to_pem())?,
         };
-        self.record(entries, &bundle, renewal, || output.commit(), &lock)
+        self.record((entries, Act::Issued), &bundle, renewal, || output.commit(), &lock)
     }
 
     /// Makes key and certificate in one step and writes the identity file (0600). The site keeps no copy of the key.
@@ -241,7 +251,7 @@ impl Directory {
         let (bundle, key_pem) = self.site.issue_with_key(request, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
         let output = delivery.stage(&bundle.join_key(&key_pem)?)?;
-        self.record(entries, &bundle, renewal, || output.commit(), &lock)
+        self.record((entries, Act::Issued), &bundle, renewal, || output.commit(), &lock)
     }
 
     /// Every certificate issued, by name and then by age.
@@ -494,11 +504,12 @@ impl Directory {
         }
     }
 
-    /// Stores record and index, and hands the bundle out. What can be staged is staged before the first is committed; the record
-    /// comes first, so that no host ever holds a certificate that the site does not know of.
+    /// Stores record and index, and hands the bundle out. What can be staged is staged before the
+    /// first is committed, and that it is done is told before. The record comes first, so that no
+    /// host ever holds a certificate that the site does not know of.
     fn record(
         &self,
-        mut entries: Vec<Entry>,
+        (mut entries, act): (Vec<Entry>, Act),
         bundle: &Bundle,
         renewal: Option<Renewal>,
         hand_out: impl FnOnce() -> Result<(), Error>,
@@ -510,6 +521,7 @@ impl Directory {
         let record_path = issued.join(format!("{}.pem", entry.serial));
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
         let index = Staged::new(&issued.join(INDEX), &index_text(&entries), Secrecy::Public, Overwrite::Force)?;
+        acts::tell_of(self, act, &entry)?;
         if let Some(renewal) = renewal {
             renewal.store.add(&renewal.host, renewal.sharing, renewal.unix_s)?;
         }

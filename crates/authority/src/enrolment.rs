@@ -1,6 +1,7 @@
 //! The host's half of enrolment: make a key and a request, and later put the answer and the key together. By file here, by
 //! token in [`by_token`]. Renewal is the same with the key that the host has.
 
+pub mod by_service;
 pub mod by_token;
 
 use identity::certificate::{Role, SECOND_KEY_EXTENSION, SHARED_KEYS_EXTENSION};

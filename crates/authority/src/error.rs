@@ -118,6 +118,8 @@ pub enum Error {
     NoDistributor,
     /// Nobody applies under this name or number.
     NoApplicant(String),
+    /// What should be an application is none, or who sent it has no token of the site.
+    NoApplication,
     /// The applicant's fingerprint is this one, not the one that the manager expects.
     OtherFingerprint(String),
     /// The identity is longer than can be fetched.
@@ -274,6 +276,7 @@ impl Error {
             Error::NoApplicant(which) => {
                 write!(f, "nobody applies as {which:?}; see 'ringwall site pending', or make a token")
             }
+            Error::NoApplication => f.write_str("this is no application with a token of this site; make a new token"),
             Error::OtherFingerprint(shown) => {
                 write!(f, "the applicant's fingerprint is {shown}; if the host shows another one, refuse it")
             }

@@ -134,6 +134,18 @@ pub fn read(path: &Path) -> Result<Zeroizing<String>, Error> {
     read().map_err(|error| error.with_file(path))
 }
 
+/// How many bytes a file has; none if it is not there.
+///
+/// # Errors
+/// What the operating system says.
+pub(crate) fn read_len(path: &Path) -> Result<u64, Error> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(Error::from(error).with_file(path)),
+    }
+}
+
 /// Makes a rename in `directory` last over a power cut.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()

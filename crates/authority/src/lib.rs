@@ -7,6 +7,7 @@
 //!
 //! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
 
+pub mod audit;
 pub mod directory;
 pub mod enrolment;
 pub mod error;

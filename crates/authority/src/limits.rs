@@ -82,6 +82,21 @@ pub const MAX_ETCD_MEMBERS: usize = 9;
 /// two; who asks again and again must not fill the site.
 pub const MAX_LIVE_CERTIFICATES: usize = 8;
 
+/// Longest file of the record of what was done, in bytes, but for one entry; each entry reads at
+/// most one file.
+pub const AUDIT_FILE_LEN: u64 = 1 << 20;
+
+/// Most earlier files of it. With about 500 bytes an entry these are 130,000 entries: a site of
+/// 10,000 hosts that renews each month keeps a year.
+pub const AUDIT_FILES: usize = 64;
+
+/// Longest word of an entry, in bytes.
+pub const AUDIT_WORD_LEN: usize = 400;
+
+/// Longest line of it, in bytes: four words, which JSON may double, with numbers, digest and
+/// signature.
+pub const AUDIT_LINE_LEN: usize = 8 * AUDIT_WORD_LEN + 1024;
+
 /// How long hosts have to fetch a new shared key before anybody sends with it. They ask daily; one
 /// that is off for longer comes back by hand.
 pub const SHARED_KEY_AFTER: Duration = DAY.saturating_mul(7);

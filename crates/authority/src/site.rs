@@ -335,6 +335,14 @@ impl Site {
         Ok(pem::encode(pem::REVOCATION_LIST, list.der()).to_string())
     }
 
+    /// Signs an entry of the record of what was done.
+    ///
+    /// # Errors
+    /// A failure of the signature.
+    pub fn sign_audit_entry(&self, entry: &identity::audit::Entry) -> Result<Vec<u8>, Error> {
+        Ok(self.issuer.key().sign(&entry.signed_bytes())?)
+    }
+
     /// Signs a policy.
     ///
     /// # Errors

@@ -402,6 +402,7 @@ fn invitation(name: &str) -> Invitation {
         addresses: vec![],
         subnets: vec![],
         preapproved: false,
+        by_service: false,
         validity: DAY * 30,
         valid: DAY,
     }

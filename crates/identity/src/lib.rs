@@ -9,7 +9,8 @@
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up
 //! instead), [`host`] (what a host owns), [`own_keys`] (what it signs ARP with after it has changed
-//! its key), then the tools: [`agreement`], [`kem`], [`pre_shared`], [`revocation`], [`policy`],
+//! its key), then the tools: [`agreement`], [`audit`], [`kem`], [`pre_shared`], [`revocation`],
+//! [`policy`],
 //! [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`],
 //! [`ticket`], [`tls`], [`token`], [`signing`], [`hash`] and [`pem`]. [`profile`] says which
 //! algorithms
@@ -18,6 +19,7 @@
 
 pub mod aead;
 pub mod agreement;
+pub mod audit;
 pub mod certificate;
 pub mod dhcp_key;
 pub mod distributor;

@@ -5,6 +5,9 @@
 //! browser would look for decides nothing. Whom a client talks to is decided by [`Service`]: an
 //! address or a name that the certificate has.
 //!
+//! A machine that has a join token and no certificate yet may connect as well. It is told apart,
+//! and believes the authority that its token names.
+//!
 //! There are no tickets: each connection proves who both are, at the time at which it is made.
 
 use std::fmt;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConnection, Resumption};
+use rustls::client::{ClientConnection, Resumption, WantsClientCert};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -22,13 +25,14 @@ use rustls::server::{NoServerSessionStorage, ServerConnection};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::time_provider::TimeProvider;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
-    StreamOwned,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme, StreamOwned,
 };
 
 use crate::certificate::{HostCertificate, Refusal, TrustAnchor, Verified};
 use crate::host::{HostIdentity, IdentityError};
 use crate::pem;
+use crate::token::Token;
 
 /// Whom a client wants to talk to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,12 +127,16 @@ impl Credentials {
     /// What the library says.
     pub fn server(&self) -> Result<Server, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let verifier =
-            Arc::new(Verifier { anchor: self.anchor.clone(), service: None, provider: Arc::clone(&provider) });
+        let (believed, service) = (Believed::Authority(self.anchor.clone()), None);
+        let verifier = Arc::new(Verifier { believed, service, provider: Arc::clone(&provider) });
+        // Who has a token alone knows the authority by its fingerprint, so it is shown as well.
+        let authority = CertificateDer::from(self.anchor.der().to_vec());
+        let chain = self.shown.cert.iter().cloned().chain([authority]).collect();
+        let shown = Arc::new(CertifiedKey::new(chain, Arc::clone(&self.shown.key)));
         let mut config = ServerConfig::builder_with_details(provider, Arc::new(Time(self.clock)))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_client_cert_verifier(verifier)
-            .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.shown))));
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Server { config: Arc::new(config), anchor: self.anchor.clone(), clock: self.clock })
@@ -139,20 +147,43 @@ impl Credentials {
     /// # Errors
     /// What the library says.
     pub fn ask<S: Read + Write>(&self, service: Service, stream: S) -> Result<Asked<S>, TlsError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let (anchor, service) = (self.anchor.clone(), Some(service));
-        let verifier = Arc::new(Verifier { anchor, service, provider: Arc::clone(&provider) });
-        let mut config = ClientConfig::builder_with_details(provider, Arc::new(Time(self.clock)))
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.shown))));
-        config.resumption = Resumption::disabled();
-        config.enable_sni = false;
-        // The verifier knows whom it is to be; this is not sent, and nothing looks at it.
-        let unused = ServerName::IpAddress(IpAddr::from([0, 0, 0, 0]).into());
-        Ok(StreamOwned::new(ClientConnection::new(Arc::new(config), unused)?, stream))
+        let config = client(Believed::Authority(self.anchor.clone()), service, self.clock)?;
+        connect(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.shown)))), stream)
     }
+}
+
+/// Opens a connection to `service` for a machine that has nothing but `token`.
+///
+/// # Errors
+/// What the library says.
+pub fn ask_with_token<S: Read + Write>(
+    token: &Token,
+    service: Service,
+    clock: Clock,
+    stream: S,
+) -> Result<Asked<S>, TlsError> {
+    connect(client(Believed::OfToken(token.clone()), service, clock)?.with_no_client_auth(), stream)
+}
+
+fn client(
+    believed: Believed,
+    service: Service,
+    clock: Clock,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, TlsError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = Arc::new(Verifier { believed, service: Some(service), provider: Arc::clone(&provider) });
+    Ok(ClientConfig::builder_with_details(provider, Arc::new(Time(clock)))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier))
+}
+
+fn connect<S: Read + Write>(mut config: ClientConfig, stream: S) -> Result<Asked<S>, TlsError> {
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    // The verifier knows whom it is to be; this is not sent, and nothing looks at it.
+    let unused = ServerName::IpAddress(IpAddr::from([0, 0, 0, 0]).into());
+    Ok(StreamOwned::new(ClientConnection::new(Arc::new(config), unused)?, stream))
 }
 
 /// What accepts connections.
@@ -171,11 +202,14 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// Accepts a connection over `stream`, to the end of its handshake: the connection, and who it
-    /// is.
+    /// is; nobody if it showed no certificate.
     ///
     /// # Errors
     /// [`NotLetIn`].
-    pub fn accept<S: Read + Write>(&self, mut stream: S) -> Result<(Served<S>, Verified<HostCertificate>), NotLetIn> {
+    pub fn accept<S: Read + Write>(
+        &self,
+        mut stream: S,
+    ) -> Result<(Served<S>, Option<Verified<HostCertificate>>), NotLetIn> {
         let mut connection = ServerConnection::new(Arc::clone(&self.config)).map_err(|_| NotLetIn::Tls)?;
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(&mut stream) {
@@ -184,9 +218,10 @@ impl Server {
                 return Err(NotLetIn::of(&error));
             }
         }
-        let shown = connection.peer_certificates().and_then(<[_]>::first).ok_or(NotLetIn::Nameless)?;
         let now = (self.clock)().ok_or(NotLetIn::Clock)?;
-        let certificate = self.anchor.verify(shown, now).map_err(|_| NotLetIn::Certificate)?;
+        let shown = connection.peer_certificates().and_then(<[_]>::first);
+        let verified = shown.map(|shown| self.anchor.verify(shown, now)).transpose();
+        let certificate = verified.map_err(|_| NotLetIn::Certificate)?;
         Ok((StreamOwned::new(connection, stream), certificate))
     }
 }
@@ -269,9 +304,28 @@ impl TimeProvider for Time {
     }
 }
 
+/// Whose certificates are believed.
+enum Believed {
+    Authority(TrustAnchor),
+    /// Those of the authority whose fingerprint it has, which is to come with them.
+    OfToken(Token),
+}
+
+impl Believed {
+    fn anchor(&self, between: &[CertificateDer<'_>]) -> Result<TrustAnchor, Error> {
+        match self {
+            Believed::Authority(anchor) => Ok(anchor.clone()),
+            Believed::OfToken(token) => {
+                let authority = between.iter().find(|one| token.is_of(one)).ok_or(CertificateError::UnknownIssuer)?;
+                TrustAnchor::from_der(authority).map_err(|_| CertificateError::BadEncoding.into())
+            }
+        }
+    }
+}
+
 /// Believes certificates of the site.
 struct Verifier {
-    anchor: TrustAnchor,
+    believed: Believed,
     /// Who alone is believed.
     service: Option<Service>,
     provider: Arc<CryptoProvider>,
@@ -284,8 +338,8 @@ impl fmt::Debug for Verifier {
 }
 
 impl Verifier {
-    fn verify(&self, shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
-        let verified = self.anchor.verify(shown, now.as_secs()).map_err(|refusal| {
+    fn verify(&self, shown: &CertificateDer<'_>, between: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Error> {
+        let verified = self.believed.anchor(between)?.verify(shown, now.as_secs()).map_err(|refusal| {
             Error::InvalidCertificate(match refusal {
                 Refusal::Expired { .. } | Refusal::NotYetValid { .. } => CertificateError::Expired,
                 Refusal::ForeignIssuer => CertificateError::UnknownIssuer,
@@ -322,13 +376,18 @@ impl ClientCertVerifier for Verifier {
         &[]
     }
 
+    /// Who shows none is told apart, and asks for nothing but what a token is for.
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
     fn verify_client_cert(
         &self,
         shown: &CertificateDer<'_>,
-        _between: &[CertificateDer<'_>],
+        between: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.verify(shown, now).map(|()| ClientCertVerified::assertion())
+        self.verify(shown, between, now).map(|()| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -358,12 +417,12 @@ impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,
-        _between: &[CertificateDer<'_>],
+        between: &[CertificateDer<'_>],
         _name: &ServerName<'_>,
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.verify(shown, now).map(|()| ServerCertVerified::assertion())
+        self.verify(shown, between, now).map(|()| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

@@ -1,12 +1,16 @@
 //! `ringwall host enroll --token`, and the enrolment of `ringwall join`: a machine becomes a host
 //! of a site over the network, before it has an identity, an address or the time.
 //!
+//! By frames at key distributors, or with an address at the site's service (`by_service.rs`).
+//!
 //! What it needs on the way is on disk before the first frame leaves, beside the identity's place, so that an interrupted
 //! enrolment goes on. The identity is on disk before the distributors hear that they may forget it.
 
+mod by_service;
+
 use std::fs;
 use std::io::{self, BufRead};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +67,9 @@ pub(crate) struct TokenArguments {
     /// The interface; without it the one that the configuration names
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
+    /// Enrol over the site's service at this address and port, and not by key distributors
+    #[arg(long, value_name = "ADDRESS")]
+    service: Option<SocketAddr>,
     /// An IPv4 address that this host would like, if the token says none; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
@@ -114,6 +121,8 @@ pub(crate) fn read_token(text: &str) -> Result<Token, Failure> {
 /// Where a machine enrols, and how patiently.
 #[derive(Clone, Debug)]
 pub(crate) struct Manner {
+    /// Who is asked in the place of key distributors.
+    pub(crate) service: Option<SocketAddr>,
     /// The addresses that the host would like, if the token says none.
     pub(crate) ips: Vec<Ipv4Addr>,
     /// How long the manager may take.
@@ -183,6 +192,7 @@ fn enrol_by(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
     let place = Place::find(arguments)?;
     let out = place.out.clone();
     let manner = Manner {
+        service: arguments.service,
         ips: arguments.ip.clone(),
         timeout: arguments.timeout.unwrap_or(DEFAULT_TIMEOUT),
         ends_in_silence: false,
@@ -201,11 +211,21 @@ fn enrol_by(arguments: &TokenArguments, token: &Token) -> Result<(), Failure> {
 }
 
 /// Enrols to the end: the identity is on disk, and nothing else of the enrolment is.
-pub(crate) fn enrol(place: Place, manner: &Manner, token: &Token) -> Result<HostIdentity, Failure> {
+pub(crate) fn enrol(mut place: Place, manner: &Manner, token: &Token) -> Result<HostIdentity, Failure> {
     let overwrite = if manner.force { Overwrite::Force } else { Overwrite::Never };
     // Nobody is asked for an identity that cannot be put down.
     drop(Staged::new(&place.out, "", Secrecy::Secret, overwrite)?);
     let applying = begin(manner, token, &place)?;
+    if let Some(address) = manner.service {
+        let identity = by_service::enrol(&mut place, &applying, address, (manner, token), overwrite)?;
+        finish(&place)?;
+        return Ok(identity);
+    }
+    if token.distributors().is_empty() {
+        return Err(Failure::new(
+            "the token names no key distributor; give --service ADDRESS:PORT, where the site's is",
+        ));
+    }
     let settings = Settings {
         mac: place.card.mac,
         key: token.key(),
@@ -215,7 +235,7 @@ pub(crate) fn enrol(place: Place, manner: &Manner, token: &Token) -> Result<Host
     };
     let mut errand = Errand::open(manner, place, applying, settings, randomness::generator()?)?;
     let identity = errand.run(token, overwrite)?;
-    errand.finish()?;
+    finish(&errand.place)?;
     Ok(identity)
 }
 
@@ -275,11 +295,11 @@ impl Errand {
             match (self.turn()?, installed.take()) {
                 (Some(News::Applied), _) => {
                     self.ends_in_silence = false;
-                    self.say_applied(token);
+                    say_applied(&self.applying, token);
                 }
                 (Some(News::Sealed(sealed)), _) => installed = Some(self.install(token, &sealed, overwrite)?),
                 (Some(News::Done), Some(identity)) => return Ok(identity),
-                (Some(News::Ended(state)), _) => return Err(self.ended(state)),
+                (Some(News::Ended(state)), _) => return Err(ended(&self.place, state)),
                 (_, identity) => installed = identity,
             }
             // An identity that is there counts, whether or not anybody can be told.
@@ -334,13 +354,6 @@ impl Errand {
         }
     }
 
-    fn say_applied(&self, token: &Token) {
-        let name = token.name();
-        let shown = self.applying.fingerprint();
-        complain(format_args!("applied as {name}; fingerprint {shown}"));
-        complain(format_args!("waiting for the manager: ringwall site approve {name} --fingerprint {shown}"));
-    }
-
     fn install(&mut self, token: &Token, sealed: &[u8], overwrite: Overwrite) -> Result<HostIdentity, Failure> {
         let now = self.place.clock.now();
         let unix_s = now.trusted_unix_ms().map_or(0, |unix_ms| unix_ms / 1000);
@@ -350,15 +363,6 @@ impl Errand {
         Ok(identity)
     }
 
-    /// A token that is over serves no more, and neither do the keys that were made for it.
-    fn ended(&self, state: State) -> Failure {
-        let (why, is_final) = because(state);
-        if is_final {
-            let _ = fs::remove_file(&self.place.kept);
-        }
-        Failure::new(format!("{}: {why}", self.place.interface))
-    }
-
     fn too_late(&self, token: &Token) -> Failure {
         let silent = "no key distributor of the token's site answered on this network";
         let what = if self.is_silent { silent } else { "the manager has not approved it" };
@@ -366,11 +370,27 @@ impl Errand {
         let again = format!("run it again with the same token to go on; its keys are kept in {kept}");
         Failure::new(format!("{}: {what} in the time given; {again}", token.name()))
     }
+}
 
-    fn finish(self) -> Result<(), Failure> {
-        let kept = &self.place.kept;
-        fs::remove_file(kept).map_err(|error| Failure::file(kept, error, "remove it; the identity is installed"))
+fn finish(place: &Place) -> Result<(), Failure> {
+    let kept = &place.kept;
+    fs::remove_file(kept).map_err(|error| Failure::file(kept, error, "remove it; the identity is installed"))
+}
+
+fn say_applied(applying: &Applying, token: &Token) {
+    let name = token.name();
+    let shown = applying.fingerprint();
+    complain(format_args!("applied as {name}; fingerprint {shown}"));
+    complain(format_args!("waiting for the manager: ringwall site approve {name} --fingerprint {shown}"));
+}
+
+/// A token that is over serves no more, and neither do the keys that were made for it.
+fn ended(place: &Place, state: State) -> Failure {
+    let (why, is_final) = because(state);
+    if is_final {
+        let _ = fs::remove_file(&place.kept);
     }
+    Failure::new(format!("{}: {why}", place.interface))
 }
 
 /// Why an enrolment ended, with what to do about it, and whether its keys are of no more use.

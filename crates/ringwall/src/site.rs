@@ -1,5 +1,6 @@
 //! The commands of the authority (`ringwall site`) and of a host that enrols by file (`ringwall host enroll`).
 
+mod auditing;
 mod enforcing;
 mod joining;
 mod keeping;
@@ -9,6 +10,7 @@ mod renewing;
 mod reported;
 pub(crate) mod serve;
 mod sharing;
+mod signer;
 mod stock;
 mod survey;
 mod table;
@@ -18,7 +20,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::directory::{Delivery, Pace, Sharing, is_revoked};
+use authority::audit::Act;
+use authority::directory::{Delivery, Pace, Sharing, acting, is_revoked, note};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -31,6 +34,7 @@ use identity::profile::{HAS_PAPER, KeyLength, PaperKey, RsaHash, RsaKey};
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use self::auditing::AuditArguments;
 use self::enforcing::EnforceArguments;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
@@ -39,6 +43,7 @@ use self::renewing::RenewArguments;
 use self::reported::{HostsArguments, SiteForecastArguments};
 use self::serve::ServeArguments;
 use self::sharing::RekeySharedArguments;
+use self::signer::SignerArguments;
 use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
 use crate::randomness;
@@ -219,6 +224,23 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site serve --listen 192.0.2.5:9478
     #[command(verbatim_doc_comment)]
     Serve(ServeArguments),
+    /// Sign for the site's service: renewals, and what tokens were preapproved for (needs root)
+    ///
+    /// It alone of the service has the authority's key. It has no network, reaches no file but
+    /// those of the site, and grants nothing that a manager has not decided before.
+    ///   systemctl enable --now ringwall-signer.service
+    #[command(verbatim_doc_comment)]
+    Signer(SignerArguments),
+    /// Show what was done with the authority and by whom, or look whether that record is whole
+    ///
+    /// Each entry is signed and has the digest of the one before. 'verify' ends with 1 if an entry
+    /// was changed, taken out, moved or cut off, and if a certificate was issued that no entry
+    /// tells of. It prints number and digest of the last one; noted elsewhere, they show later that
+    /// everything up to it is still there.
+    ///
+    /// Example: ringwall site audit verify --noted 17:5f1c...
+    #[command(verbatim_doc_comment)]
+    Audit(AuditArguments),
     /// List all enrolled hosts with what they have reported: mode, policy, attacks, certificate
     Hosts(HostsArguments),
     /// Say who would be cut off, and which uses of the network, if hosts enforced now
@@ -483,6 +505,8 @@ impl SiteCommand {
             SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
             SiteCommand::Policy(command) => command.run_in(surroundings),
             SiteCommand::Serve(arguments) => serve::serve(&arguments),
+            SiteCommand::Signer(arguments) => signer::run(&arguments),
+            SiteCommand::Audit(arguments) => auditing::audit(&arguments, surroundings),
             SiteCommand::Hosts(arguments) => reported::hosts(&arguments, surroundings),
             SiteCommand::Enforce(arguments) => enforcing::enforce(&arguments, surroundings),
             SiteCommand::Forecast(arguments) => reported::forecast(&arguments, surroundings),
@@ -504,6 +528,11 @@ impl EnrollCommand {
             EnrollCommand::Install(arguments) => install(&arguments, surroundings),
         }
     }
+}
+
+/// The site in `dir`, in whose record the manager at this machine stands for who acts.
+fn open(dir: &Path) -> Result<Directory, Failure> {
+    Ok(acting(Directory::open(dir)?, &auditing::manager()))
 }
 
 /// What a command takes from the world besides its arguments.
@@ -548,7 +577,7 @@ fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Resul
 }
 
 fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = Directory::open(&arguments.dir)?;
+    let directory = open(&arguments.dir)?;
     let delivery = Delivery {
         output: &arguments.out,
         overwrite: overwrite(arguments.force),
@@ -627,7 +656,7 @@ impl Holds {
 }
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let entries = Directory::open(&arguments.dir)?.list()?;
+    let entries = open(&arguments.dir)?.list()?;
     let unix_s = surroundings.unix_s;
     let listed = |entry: &Entry| {
         let mut value = entry_json(entry);
@@ -644,7 +673,7 @@ fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Resul
 
 fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RevokeArguments { dir, name, keep_shared_keys, json } = arguments;
-    let mut directory = Directory::open(dir)?;
+    let mut directory = open(dir)?;
     let revoked = directory.revoke(name, surroundings.unix_s)?;
     if !revoked.found() {
         let remedy = "see `ringwall site list` for the names that there are";
@@ -675,7 +704,9 @@ fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> R
 
 fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RepositoryArguments { dir, etcd, json, .. } = arguments;
-    let hosts = Directory::open(dir)?.import_repository(&access(arguments)?)?;
+    let (directory, access) = (open(dir)?, access(arguments)?);
+    note(&directory, Act::Repository, "import", &etcd.join(" "), surroundings.unix_s)?;
+    let hosts = directory.import_repository(&access)?;
     let value = json!({"etcd": etcd, "hosts": hosts});
     let text = format!("{hosts} hosts are in etcd now; give every distributor akd.etcd and start it");
     surroundings.print(*json, &value, &text)
@@ -683,7 +714,9 @@ fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) 
 
 fn use_cluster(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RepositoryArguments { dir, etcd, json, .. } = arguments;
-    Directory::open(dir)?.use_repository(&access(arguments)?)?;
+    let (directory, access) = (open(dir)?, access(arguments)?);
+    note(&directory, Act::Repository, "use", &etcd.join(" "), surroundings.unix_s)?;
+    directory.use_repository(&access)?;
     surroundings.print(*json, &json!({"etcd": etcd}), "the site works with the repository in etcd")
 }
 
@@ -1281,6 +1314,38 @@ mod tests {
         fs::remove_dir_all(place.path().join("site")).expect("lost");
         run(place.path(), "site restore --dir @/site @/kept").expect("restored");
         assert_eq!(policy(place.path()).bytes(), before.bytes());
+    }
+
+    #[test]
+    fn what_was_done_is_shown_with_who_did_it_and_a_change_of_it_is_found() {
+        let place = new_site();
+        let audit = |what: &str| run(place.path(), &format!("site audit {what} --dir @/site").replace("  ", " "));
+        assert!(audit("verify").expect("whole").starts_with("nothing was done yet"));
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        order(place.path(), "policy legacy add --ip 10.0.0.9 --mac 02:00:00:00:00:09").expect("added");
+        run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        let shown = audit("").expect("shown");
+        for line in ["1 2027-01-15T08:00:00Z issued a: serial ", " policy version 1: legacy 1,", "backed-up"] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        assert_eq!(shown.matches(&format!("(by {})", auditing::manager())).count(), 3, "{shown}");
+        let last: Value = serde_json::from_str(&audit("--last 1 --json").expect("shown")).expect("json");
+        assert_eq!((&last[0]["act"], &last[0]["number"], &last[1]), (&json!("backed-up"), &json!(3), &Value::Null));
+        let verified = audit("verify").expect("whole");
+        let noted = verified.trim().rsplit(' ').next().expect("a word").to_owned();
+        audit(&format!("verify --noted {noted}")).expect("there");
+        run(place.path(), "site restore --dir @/again @/kept").expect("restored");
+        let again = run(place.path(), "site audit --dir @/again").expect("shown");
+        assert!(again.contains("4 2027-01-15T08:00:00Z restored @/kept: "), "{again}");
+        let file = place.path().join("site/audit.jsonl");
+        let text = fs::read_to_string(&file).expect("there").replace("legacy 1,", "legacy 0,");
+        fs::write(&file, text).expect("changed");
+        for what in ["verify", ""] {
+            let doubt = audit(what).expect_err("changed");
+            assert!(doubt.contains("entry 2 was changed: the authority did not sign it; "), "{doubt}");
+        }
+        assert!(audit("verify --noted 3").expect_err("no digest").contains("--noted"));
     }
 
     #[test]

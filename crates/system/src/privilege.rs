@@ -59,6 +59,21 @@ pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
     settle(kept)
 }
 
+/// As whom the process at the other end of a connection runs on this machine (`SO_PEERCRED`,
+/// unix(7)).
+///
+/// # Errors
+/// The kernel does not say.
+pub fn user_of_peer(connection: &std::os::unix::net::UnixStream) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(connection)?.uid.as_raw())
+}
+
+/// As whom this process runs.
+#[must_use]
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// As [`keep`], and the thread runs as `user` from now on, in no other group than its own. Nothing
 /// leads back.
 ///

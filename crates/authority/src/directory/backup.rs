@@ -16,6 +16,7 @@ use super::{
     SHARED, SITE_KEY, is_certificate_file,
 };
 use crate::Error;
+use crate::audit;
 use crate::files::{directory_of, sync_directory};
 use crate::repository::{EtcdStore, SqliteStore, StoreError};
 
@@ -67,6 +68,9 @@ impl Directory {
             if file.exists() {
                 put(&transaction, name, &file)?;
             }
+        }
+        for name in audit::parts(&self.path)? {
+            put(&transaction, &name, &self.path.join(&name))?;
         }
         let issued = self.path.join(ISSUED);
         for entry in fs::read_dir(&issued).map_err(|error| Error::from(error).with_file(&issued))? {
@@ -151,8 +155,11 @@ fn belongs(name: &str) -> bool {
     match name.split_once('/') {
         Some((ISSUED, rest)) => is_issued(rest),
         Some(_) => false,
-        None => [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, POLICY, SHARED, REPOSITORY, MOVED]
-            .contains(&name),
+        None => {
+            [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, POLICY, SHARED, REPOSITORY, MOVED]
+                .contains(&name)
+                || audit::is_part(name)
+        }
     }
 }
 

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use identity::Profile;
-use identity::certificate::{CertificateRequest, Role};
+use identity::certificate::{CertificateRequest, HostCertificate, Role, utc_text};
 use identity::sealing;
 use identity::token::{NumberKey, Place, SEALING_INFO, Token};
+use identity::{Profile, Verified};
 use wire::MacAddress;
 
-use super::{Delivery, Directory, Entry, Sharing};
+use super::renewing::is_in_first_half;
+use super::{Delivery, Directory, Entry, Sharing, acts};
+use crate::audit::Act;
 use crate::enrolment::by_token::associated;
 use crate::limits::{MAX_SEALED_LEN, MAX_TOKEN_VALIDITY};
 use crate::repository::enrolment::{self, Applicant, Enrolment, Progress};
@@ -37,6 +39,8 @@ pub struct Invitation {
     /// Whether whoever applies first from that hardware address is approved by `site approve
     /// --all`.
     pub preapproved: bool,
+    /// Whether it serves at the site's service, so that no key distributor is needed.
+    pub by_service: bool,
     /// How long the certificate lasts.
     pub validity: Duration,
     /// How long the token serves.
@@ -135,7 +139,7 @@ impl Directory {
             let others = distributors.iter().filter(|one| one.name() != invitation.name);
             let places = others.filter_map(|one| Some(Place { ip: *one.addresses().first()?, mac: one.mac() }));
             let places: Vec<Place> = places.collect();
-            if places.is_empty() {
+            if places.is_empty() && !invitation.by_service {
                 return Err(Error::NoDistributor);
             }
             // At random, so that a site that was restored from a backup does not make the token of
@@ -144,6 +148,9 @@ impl Directory {
             entries.push(invitation.entry(number, unix_s));
             tokens.push(Token::new(master, number, self.site().anchor().der(), &invitation.name, &places));
         }
+        let details: Vec<String> = entries.iter().map(described).collect();
+        let deeds = entries.iter().zip(&details).map(|(one, detail)| (Act::Invited, &*one.name, &**detail));
+        acts::tell(self, &deeds.collect::<Vec<_>>(), unix_s)?;
         enrolment::open(&*store, &entries, unix_s)?;
         Ok(tokens)
     }
@@ -180,9 +187,15 @@ impl Directory {
             return Err(Error::OtherFingerprint(shown));
         }
         let request = granted(&asked, &applicant, &proved)?;
-        let entries = self.admit(&request, sharing, unix_s)?;
-        let bundle = self.site().issue(&request, &proved, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
+        let (bundle, fresh) = match issued_before(self, &request, &proved, unix_s)? {
+            Some(certificate) => (self.with_shared_keys(certificate, random, unix_s)?, None),
+            None => {
+                let entries = self.admit(&request, sharing, unix_s)?;
+                let bundle = self.site().issue(&request, &proved, random, unix_s)?;
+                let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
+                (bundle, Some((entries, renewal)))
+            }
+        };
         let associated = associated(asked.number, &applicant.request);
         let sealed = sealing::seal(&applicant.sealing_key, SEALING_INFO, &associated, bundle.to_pem().as_bytes())?;
         if sealed.len() > MAX_SEALED_LEN {
@@ -192,7 +205,10 @@ impl Directory {
             true => Ok(()),
             false => Err(Error::NoApplicant(which.to_owned())),
         };
-        self.record(entries, &bundle, renewal, hand_out, &lock)
+        match fresh {
+            Some((entries, renewal)) => self.record((entries, Act::Enrolled), &bundle, renewal, hand_out, &lock),
+            None => hand_out().map(|()| Entry::of(bundle.certificate())),
+        }
     }
 
     /// Refuses who applies with a token, or ends a token that nobody has applied with yet; gives its name.
@@ -204,6 +220,9 @@ impl Directory {
         let store = self.repository()?;
         let found = self.named(which, unix_s)?;
         let is_open = matches!(found.progress, Progress::AwaitsHost | Progress::AwaitsManager(_));
+        if is_open {
+            acts::tell(self, &[(Act::Refused, &found.name, &described(&found))], unix_s)?;
+        }
         if is_open && enrolment::refuse(&*store, &found)? {
             return Ok(found.name);
         }
@@ -239,6 +258,7 @@ impl Directory {
         let request = request.with_validity(validity)?.with_subnets(host.subnets)?;
         // As by token: what the old key proves is out also if nothing new can be issued.
         let lock = self.lock()?;
+        acts::tell(self, &[(Act::Rekeyed, name, "by a request")], unix_s)?;
         self.take_back(name, unix_s)?;
         drop(lock);
         self.issue(&request, proved, delivery, random, unix_s)
@@ -265,11 +285,13 @@ impl Directory {
             addresses: certified(&host),
             subnets: host.subnets,
             preapproved: false,
+            by_service: false,
             validity,
             valid,
         };
         invitation.check()?;
         let lock = self.lock()?;
+        acts::tell(self, &[(Act::Rekeyed, name, "by a token")], unix_s)?;
         // The old key is out also if no token can be made.
         self.repository()?.revoke(name)?;
         self.take_back(name, unix_s)?;
@@ -306,6 +328,13 @@ pub fn number_text(number: u64) -> String {
     format!("{number:016x}")
 }
 
+/// A token as the record has it.
+fn described(enrolment: &Enrolment) -> String {
+    let Enrolment { number, role, until_unix_s, preapproved, .. } = enrolment;
+    let approved = if *preapproved { ", preapproved" } else { "" };
+    format!("token {} until {}, {role}{approved}", number_text(*number), utc_text(*until_unix_s))
+}
+
 fn look_at(enrolment: Enrolment) -> Result<Application, Error> {
     let applicant = match &enrolment.progress {
         Progress::AwaitsManager(applicant) | Progress::AwaitsFetch(applicant, _) => Some(AskedFor {
@@ -325,6 +354,27 @@ fn granted(asked: &Enrolment, applicant: &Applicant, proved: &CertificateRequest
     let addresses = if is_said { asked.addresses.clone() } else { proved.addresses().to_vec() };
     let request = Request::new(&asked.name, applicant.mac, addresses)?.with_role(asked.role);
     request.with_validity(asked.validity)?.with_subnets(asked.subnets.clone())
+}
+
+/// The certificate that was issued to who applies, by an approval that ended before it could be
+/// fetched: nothing is granted twice. A key is made for one application, so nobody else has it.
+fn issued_before(
+    directory: &Directory,
+    request: &Request,
+    proved: &CertificateRequest,
+    unix_s: u64,
+) -> Result<Option<Verified<HostCertificate>>, Error> {
+    // Others' identities name what servers are given, and these are given more.
+    if matches!(request.role(), Role::Distributor | Role::DhcpServer) {
+        return Ok(None);
+    }
+    let is_it = |one: &Verified<HostCertificate>| {
+        (one.key_kind(), one.public_key()) == (proved.key_kind(), proved.public_key())
+            && one.role() == request.role()
+            && one.names() == request.names()
+            && is_in_first_half(one, unix_s)
+    };
+    Ok(directory.live(request.name(), unix_s)?.into_iter().rfind(is_it))
 }
 
 /// The addresses that a host has by certificate: what it was given lies in its subnets.

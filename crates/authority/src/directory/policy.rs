@@ -6,11 +6,12 @@
 use std::path::PathBuf;
 
 use identity::limits::MAX_POLICY_LEN;
-use identity::policy::{Content, SitePolicy};
+use identity::policy::{Content, Group, SitePolicy};
 use identity::{Verified, pem};
 
-use super::{Directory, POLICY};
+use super::{Directory, POLICY, acts};
 use crate::Error;
+use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 
 /// Where the policy of a site is.
@@ -56,8 +57,19 @@ pub fn change_policy<E: From<Error>>(
         other => other,
     })?;
     let text = pem::encode(pem::SITE_POLICY, signed.bytes());
+    let (about, detail) = (format!("version {}", content.version), summary(&content));
+    acts::tell(directory, &[(Act::Policy, &about, &detail)], unix_s)?;
     files::write(&policy_file(directory), &text, Secrecy::Public, Overwrite::Force)?;
     Ok(signed)
+}
+
+/// What it holds now, in a line.
+fn summary(content: &Content) -> String {
+    let group = |group: &Group| format!("{} {}", group.patterns.join(","), group.mode.word());
+    let Content { legacy, known, exceptions, groups, .. } = content;
+    let counts = format!("legacy {}, known {}, exceptions {}", legacy.len(), known.len(), exceptions.len());
+    let groups: Vec<String> = groups.iter().map(group).collect();
+    format!("{counts}, modes {}", groups.join("; "))
 }
 
 fn sort(content: &mut Content) {

@@ -14,6 +14,7 @@ use identity::certificate::{CertificateRequest, HostCertificate, Role};
 use identity::renewal::seal;
 
 use super::{Directory, Entry, Sharing};
+use crate::audit::Act;
 use crate::limits::{MAX_FILE_LEN, MAX_LIVE_CERTIFICATES};
 use crate::repository::Standing;
 use crate::site::Bundle;
@@ -92,7 +93,7 @@ impl Directory {
         let bundle = self.site.issue(&request, proved, random, unix_s)?;
         let (bundle, renewal) = self.enter(bundle, &request, Sharing::Allowed, random, unix_s)?;
         let answer = sealed_for(proved, &bundle)?;
-        let entry = self.record(entries, &bundle, renewal, || Ok(()), &lock)?;
+        let entry = self.record((entries, Act::Renewed), &bundle, renewal, || Ok(()), &lock)?;
         Ok(Renewed { entry, given, answer })
     }
 
@@ -126,7 +127,7 @@ impl Directory {
     }
 
     /// The certificates of a host that are neither over nor taken back, by age.
-    fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    pub(super) fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let listed = self.revocation_list()?;
         let is_live = |one: &Verified<HostCertificate>| {
             let is_listed = listed.as_ref().is_some_and(|list| list.names(one));
@@ -153,7 +154,7 @@ fn sealed_for(proved: &CertificateRequest, bundle: &Bundle) -> Result<String, Er
 /// Hosts ask in the second half (`host.renew_before`), so an earlier request is a recorded one, or
 /// a manager's. Without this, copies of one request would bring a host as many certificates as it
 /// may have, and its own request the refusal.
-fn is_in_first_half(certificate: &HostCertificate, unix_s: u64) -> bool {
+pub(super) fn is_in_first_half(certificate: &HostCertificate, unix_s: u64) -> bool {
     let (from, until) = (certificate.not_before_unix(), certificate.not_after_unix());
     unix_s < from + until.saturating_sub(from) / 2
 }

@@ -8,7 +8,8 @@ use identity::limits::MAX_REVOKED;
 use identity::pem;
 use identity::revocation::RevocationList;
 
-use super::{Directory, Entry, REVOKED};
+use super::{Directory, Entry, REVOKED, acts};
+use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::{Error, Site};
 
@@ -37,7 +38,12 @@ impl Directory {
     pub fn revoke(&self, name: &str, unix_s: u64) -> Result<Revoked, Error> {
         // An issue that is under way would make the host good again.
         let _lock = self.lock()?;
-        let in_repository = self.repository()?.revoke(name)?;
+        let store = self.repository()?;
+        let is_live = |one: &HostCertificate| one.name() == name && one.not_after_unix() >= unix_s;
+        if store.by_name(name)?.is_some() || self.certificates()?.iter().any(|one| is_live(one)) {
+            acts::tell(self, &[(Act::Revoked, name, "")], unix_s)?;
+        }
+        let in_repository = store.revoke(name)?;
         Ok(Revoked { in_repository, certificates: self.take_back(name, unix_s)? })
     }
 

@@ -8,14 +8,15 @@
 use std::time::Duration;
 
 use identity::Verified;
-use identity::certificate::{HostCertificate, Role};
+use identity::certificate::{HostCertificate, Role, utc_text};
 use identity::dhcp_key::DhcpMaster;
 use identity::distributor::RequestMaster;
 use identity::shared_keys::{NO_END, Shared, Term};
 use identity::site_key::SiteKey;
 use identity::{Generation, KeyError, Succession};
 
-use super::{DHCP_MASTER, Directory, REQUEST_MASTER, SITE_KEY};
+use super::{DHCP_MASTER, Directory, REQUEST_MASTER, SITE_KEY, acts};
+use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::limits::{MAX_UNIX_S, MAX_VALIDITY, SHARED_KEY_AFTER, SHARED_KEY_GRACE, SHARED_KEY_TAKEN_OVER};
 use crate::site::{Bundle, ForDhcp};
@@ -72,6 +73,12 @@ impl Directory {
         let (site_keys, change) = turn.take(&site_keys, SiteKey::from_bytes(*random_bytes(random)))?;
         let requests = turn.take(&requests, RequestMaster::from_bytes(*random_bytes(random)))?.0;
         let leases = turn.take(&leases, DhcpMaster::from_bytes(*random_bytes(random)))?.0;
+        let about = format!("generation {}", change.generation);
+        acts::tell(
+            self,
+            &[(Act::SharedKeys, &about, &format!("sent with from {}", utc_text(change.from_unix_s)))],
+            unix_s,
+        )?;
         // The site key last: by its generation hosts say what they have.
         self.replace(REQUEST_MASTER, &requests)?;
         self.replace(DHCP_MASTER, &leases)?;

@@ -6,10 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes, or text that is bytes to etcd, as JSON has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::repository) struct Bytes(pub(in crate::repository) Vec<u8>);
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
-    pub(in crate::repository) fn of(text: &str) -> Bytes {
+    pub(crate) fn of(text: &str) -> Bytes {
         Bytes(text.as_bytes().to_vec())
     }
 }

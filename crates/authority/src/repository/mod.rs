@@ -5,7 +5,7 @@
 //! several distributors share. Beside hosts it keeps the tokens by which hosts [enrol](enrolment). Every change is whole or not there at all, and lasts over a power cut once it has returned. No clock is read here: what depends on the time is handed
 //! Unix seconds, and [`find`](Store::find) leaves it to its caller to compare the period.
 
-mod encoded;
+pub(crate) mod encoded;
 pub mod enrolment;
 mod error;
 pub mod etcd;

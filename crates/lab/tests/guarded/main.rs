@@ -44,6 +44,7 @@ mod sarp_input;
 mod sarp_kernel;
 mod sarp_life;
 mod site_service;
+mod site_signer;
 mod stage;
 mod takeover;
 mod thief;

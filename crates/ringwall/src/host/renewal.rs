@@ -14,6 +14,7 @@ use authority::files::{self, Overwrite, Secrecy};
 use clap::{Args, Subcommand};
 use identity::HostIdentity;
 use identity::certificate::utc_text;
+use identity::tls::Credentials;
 use zeroize::Zeroizing;
 
 use super::ConfigArgs;
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use crate::modes::file::Config;
 use crate::output::say;
 use crate::protocol::{Answer, Ask};
+use crate::report::{Proof, RENEWAL_PATH, Way, unix_s};
 
 /// Longest bundle that is read, in bytes: as long as any file of this program may be.
 const BUNDLE_LEN_MAX: u64 = authority::limits::MAX_FILE_LEN;
@@ -73,7 +75,8 @@ pub(crate) enum RenewCommand {
 pub(crate) struct ThroughArguments {
     #[command(flatten)]
     config: ConfigArgs,
-    /// A shell's command that reads the request and writes the answer; without it the one of host.renew_through.
+    /// A shell's command that reads the request and writes the answer; without it the one of
+    /// host.renew_through, or the site's service (site.service).
     #[arg(long, value_name = "COMMAND")]
     through: Option<String>,
     /// Renew only what ends within this time, without it host.renew_before. What lasts less than twice as long is renewed in its
@@ -119,25 +122,39 @@ fn renew(arguments: &ThroughArguments) -> Result<(), Failure> {
     let file = &arguments.config.config;
     let present = Present::read(file)?;
     let host = &present.config.host;
-    let Some(command) = arguments.through.as_ref().or(host.renew_through.as_ref()) else {
-        let what = "nothing says through what to renew";
-        let remedy =
-            "set host.renew_through, give --through, or see `ringwall host renew request --help` for the way by file";
-        return Err(Failure::file(file, what, remedy));
-    };
+    let through = present.through(file, arguments.through.as_deref())?;
     let before = arguments.before.unwrap_or(host.renew_before.time);
     let Some(until) = present.lasts(before)? else {
-        let bundle = converse(command, &present.request(Wanted::Certificate)?)?;
+        let bundle = through.answer(&present.request(Wanted::Certificate)?)?;
         return present.install(&bundle);
     };
     say!("the certificate is good until {until}; it is not time yet");
     // The site's shared keys change at other times, and nobody tells a host but the site.
-    let bundle = converse(command, &present.request(Wanted::SharedKeys)?)?;
+    let bundle = through.answer(&present.request(Wanted::SharedKeys)?)?;
     if present.has_all_of(&bundle) {
         say!("its shared keys are those of generation {}, as before", present.identity.generation());
         return Ok(());
     }
     present.install(&bundle)
+}
+
+/// What takes the request and gives the answer.
+enum Through {
+    /// A shell's command.
+    Command(String),
+    /// The site's service, which has its signer answer.
+    Service(Box<Way>),
+}
+
+impl Through {
+    fn answer(&self, request: &str) -> Result<Zeroizing<String>, Failure> {
+        let way = match self {
+            Through::Command(command) => return converse(command, request),
+            Through::Service(way) => way,
+        };
+        let sealed = String::from_utf8(way.ask(RENEWAL_PATH, Some(request.as_bytes()))?);
+        sealed.map(Zeroizing::new).map_err(|_| way.refused(200, b"no bundle"))
+    }
 }
 
 /// Has a shell's command answer the request.
@@ -187,6 +204,24 @@ impl Present {
         let identity = HostIdentity::from_pem(&text);
         let identity = identity.map_err(|error| Failure::file(&config.host.identity, error, "enrol this host anew"))?;
         Ok(Present { config, text, identity })
+    }
+
+    /// A command that somebody has named comes before the site's service.
+    fn through(&self, file: &Path, command: Option<&str>) -> Result<Through, Failure> {
+        if let Some(command) = command.or(self.config.host.renew_through.as_deref()) {
+            return Ok(Through::Command(command.to_owned()));
+        }
+        if self.config.site.service.is_none() {
+            let what = "nothing says through what to renew";
+            let remedy = "set site.service or host.renew_through, give --through, or see `ringwall host renew request \
+                          --help` for the way by file";
+            return Err(Failure::file(file, what, remedy));
+        }
+        let (address, service) = self.config.site.way(file)?;
+        let credentials = Credentials::from_pem(&self.text, unix_s);
+        let credentials =
+            credentials.map_err(|error| Failure::file(&self.config.host.identity, error, "enrol this host anew"))?;
+        Ok(Through::Service(Box::new(Way { address, service, proof: Proof::Certificate(credentials) })))
     }
 
     fn request(&self, wanted: Wanted) -> Result<String, Failure> {

@@ -21,7 +21,7 @@ mod trial;
 mod units;
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -134,6 +134,10 @@ pub(crate) struct JoinArguments {
     /// A file of further sections for the configuration, such as the legacy.toml of `site import`
     #[arg(long, value_name = "FILE")]
     append: Option<PathBuf>,
+    /// Enrol over the site's service at this address and port, and not by key distributors. The
+    /// host reports and renews there from then on
+    #[arg(long, value_name = "ADDRESS")]
+    service: Option<SocketAddr>,
     /// An IPv4 address that this host would like, if the token says none; without it those that the
     /// interface has
     #[arg(long, value_name = "IP")]
@@ -256,7 +260,9 @@ impl Joining<'_> {
                     let what = "there is no identity and no token";
                     Failure::file(file, what, "ask the manager for a token: `ringwall site token`")
                 })?;
-                account.begin("enrolment", &format!("as {}; a key distributor is asked", token.name()));
+                let service = |address| format!("the site's service at {address}");
+                let asked = self.arguments.service.map_or_else(|| "a key distributor".to_owned(), service);
+                account.begin("enrolment", &format!("as {}; {asked} is asked", token.name()));
                 let identity = self.enrol_by(token)?;
                 account.step("enrolment", Outcome::Done, &described(&identity, file));
                 identity
@@ -271,7 +277,13 @@ impl Joining<'_> {
         let arguments = self.arguments;
         make_directory_of(&arguments.identity)?;
         let wished = if arguments.ip.is_empty() { takeover::addresses(&self.interface)? } else { arguments.ip.clone() };
-        let manner = Manner { ips: wished, timeout: arguments.timeout, ends_in_silence: true, force: arguments.force };
+        let manner = Manner {
+            service: arguments.service,
+            ips: wished,
+            timeout: arguments.timeout,
+            ends_in_silence: true,
+            force: arguments.force,
+        };
         let (state_dir, out) = (&arguments.places.state_dir, arguments.identity.clone());
         enroll::enrol(Place::at(&self.interface, state_dir, out, Clock::new())?, &manner, token)
     }
@@ -373,6 +385,9 @@ impl Joining<'_> {
         }
         if identity.certificate().addresses().is_empty() {
             text.push_str("\n[dhcp]\nclient = true\n");
+        }
+        if let Some(address) = &self.arguments.service {
+            text.push_str(&format!("\n[site]\nservice = \"{address}\"\n"));
         }
         if let Some(file) = &self.arguments.append {
             text.push('\n');

@@ -4,8 +4,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use identity::tls::{Credentials, Service};
+use identity::tls::{self, Credentials, Service};
+use identity::token::Token;
 
+use super::command::unix_s;
 use super::hurried::Hurried;
 use crate::failure::Failure;
 
@@ -20,28 +22,51 @@ pub(crate) struct Way {
     pub(crate) address: SocketAddr,
     /// Whose certificate it is to show.
     pub(crate) service: Service,
-    pub(crate) credentials: Credentials,
+    pub(crate) proof: Proof,
+}
+
+/// How who asks proves that he may.
+pub(crate) enum Proof {
+    /// As a host of the site.
+    Certificate(Credentials),
+    /// Not here: what he sends has the tag of his token, which also says whom to believe.
+    Token(Token),
 }
 
 impl Way {
     /// Puts a question; the body of the answer. A body makes it a POST.
     pub(crate) fn ask(&self, path: &str, body: Option<&[u8]>) -> Result<Vec<u8>, Failure> {
-        let failed = |what: String| {
-            let remedy = "see `ringwall site hosts` and the log of ringwall-site on the authority's machine";
-            Failure::new(format!("the site's service at {}: {what}; {remedy}", self.address))
-        };
-        let answer = self.exchange(path, body).map_err(|error| failed(words(&error)))?;
-        let (status, body) = parse(&answer).ok_or_else(|| failed("its answer is none".to_owned()))?;
-        match status {
-            200 => Ok(body.to_vec()),
-            _ => Err(failed(format!("refused ({status}): {}", shown(body)))),
+        match self.answer(path, body)? {
+            (200, body) => Ok(body),
+            (status, body) => Err(self.refused(status, &body)),
         }
+    }
+
+    /// The same, with whatever status the answer has.
+    pub(crate) fn answer(&self, path: &str, body: Option<&[u8]>) -> Result<(u16, Vec<u8>), Failure> {
+        let answer = self.exchange(path, body).map_err(|error| self.failed(&words(&error)))?;
+        let (status, body) = parse(&answer).ok_or_else(|| self.failed("its answer is none"))?;
+        Ok((status, body.to_vec()))
+    }
+
+    /// What there is to say of an answer that gives nothing.
+    pub(crate) fn refused(&self, status: u16, body: &[u8]) -> Failure {
+        self.failed(&format!("refused ({status}): {}", shown(body)))
+    }
+
+    fn failed(&self, what: &str) -> Failure {
+        let remedy = "see `ringwall site hosts` and the log of ringwall-site on the authority's machine";
+        Failure::new(format!("the site's service at {}: {what}; {remedy}", self.address))
     }
 
     fn exchange(&self, path: &str, body: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let deadline = Instant::now() + TIME_MAX;
         let stream = TcpStream::connect_timeout(&self.address, TIME_MAX)?;
-        let stream = self.credentials.ask(self.service.clone(), Hurried { stream, deadline });
+        let (stream, service) = (Hurried { stream, deadline }, self.service.clone());
+        let stream = match &self.proof {
+            Proof::Certificate(credentials) => credentials.ask(service, stream),
+            Proof::Token(token) => tls::ask_with_token(token, service, unix_s, stream),
+        };
         let mut stream = stream.map_err(io::Error::other)?;
         let (method, content) = (if body.is_some() { "POST" } else { "GET" }, body.unwrap_or_default());
         let head = format!(

@@ -10,7 +10,7 @@ use identity::tls::Credentials;
 use identity::{HostIdentity, pem};
 use serde::{Deserialize, Serialize};
 
-use super::asking::Way;
+use super::asking::{Proof, Way};
 use super::forecast::now_unix_ms;
 use super::gather;
 use crate::client::print_json;
@@ -25,6 +25,11 @@ pub(crate) const REPORT_PATH: &str = "/v1/report";
 pub(crate) const POLICY_PATH: &str = "/v1/policy";
 /// Where its list of revoked certificates is.
 pub(crate) const REVOKED_PATH: &str = "/v1/revoked";
+
+/// Where a request for another certificate goes.
+pub(crate) const RENEWAL_PATH: &str = "/v1/renewal";
+/// Where a machine applies with a token; no certificate is shown there.
+pub(crate) const ENROLMENT_PATH: &str = "/v1/enrolment";
 
 /// What the service answers to a report: what is newest of what the site has signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -56,7 +61,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let identity = HostIdentity::from_pem(&text).map_err(|error| wrong(&error))?;
     let credentials = Credentials::from_pem(&text, unix_s).map_err(|error| wrong(&error))?;
     let (address, service) = config.site.way(&arguments.config)?;
-    let way = Way { address, service, credentials };
+    let way = Way { address, service, proof: Proof::Certificate(credentials) };
     let answer = way.ask(REPORT_PATH, Some(&report.bytes()))?;
     let newest = serde_json::from_slice(&answer);
     let newest: Newest =

@@ -19,9 +19,10 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
-#[cfg(test)]
-pub(crate) use asking::Way;
-pub(crate) use command::{Newest, POLICY_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report, unix_s};
+pub(crate) use asking::{Proof, Way};
+pub(crate) use command::{
+    ENROLMENT_PATH, Newest, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report, unix_s,
+};
 pub(crate) use forecast::{ForecastArguments, forecast};
 
 /// What it is called, and its version, which changes when a field goes or means something else.

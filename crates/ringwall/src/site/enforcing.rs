@@ -7,7 +7,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::Directory;
 use authority::directory::change_policy;
 use clap::Args;
 use identity::certificate::utc_text;
@@ -181,7 +180,7 @@ fn change(
     unix_s: u64,
     change: impl FnOnce(&mut Vec<Group>) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
-    let directory = Directory::open(dir)?;
+    let directory = super::open(dir)?;
     change_policy(&directory, unix_s, |content| change(&mut content.groups)).map(|policy| policy.version())
 }
 
@@ -190,6 +189,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::serve::kept::Row;
+    use authority::Directory;
+
     use super::*;
     use crate::report::tests::report;
 

@@ -4,7 +4,6 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authority::Directory;
 use authority::directory::{Application, Delivery, Invitation, number_text};
 use authority::limits::{HOST_VALIDITY, TOKEN_VALIDITY};
 use authority::repository::Subnet;
@@ -52,6 +51,10 @@ pub(crate) struct TokenArguments {
     /// is for
     #[arg(long)]
     preapproved: bool,
+    /// For hosts that enrol over the site's service (`ringwall join --service`); no key distributor
+    /// is needed then
+    #[arg(long)]
+    by_service: bool,
     /// A directory for the tokens, each in a file NAME.token that only root reads
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -156,7 +159,7 @@ pub(super) fn token(arguments: &TokenArguments, surroundings: &mut Surroundings<
         Some(file) => arguments.of_table(file)?,
         None => arguments.of_names()?,
     };
-    let directory = Directory::open(&arguments.dir)?;
+    let directory = super::open(&arguments.dir)?;
     let made = directory.invite_all(&invitations, surroundings.random, surroundings.unix_s)?;
     let tokens: Vec<(&Invitation, &Token)> = invitations.iter().zip(&made).collect();
     match (&arguments.out, &arguments.out_csv, &made[..]) {
@@ -178,6 +181,7 @@ impl TokenArguments {
             addresses: self.ip.clone(),
             subnets: self.subnet.clone(),
             preapproved: self.preapproved,
+            by_service: self.by_service,
             validity: DAY * self.days,
             valid: self.valid,
         }
@@ -227,7 +231,7 @@ fn print_token(
 }
 
 pub(super) fn pending(arguments: &PendingArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let found = Directory::open(&arguments.dir)?.applications(surroundings.unix_s)?;
+    let found = super::open(&arguments.dir)?.applications(surroundings.unix_s)?;
     let value = Value::Array(found.iter().map(application_json).collect());
     let lines: Vec<String> = found.iter().map(application_text).collect();
     let text = if lines.is_empty() { "no token is open".to_owned() } else { lines.join("\n") };
@@ -291,7 +295,7 @@ pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundi
     let Some(which) = which else {
         return many::approve(dir, sharing(*allow_shared_addresses), *watch, *json, surroundings);
     };
-    let directory = Directory::open(dir)?;
+    let directory = super::open(dir)?;
     let sharing = sharing(*allow_shared_addresses);
     let Surroundings { unix_s, random, .. } = surroundings;
     let entry = directory.approve(which, fingerprint.as_deref(), sharing, *random, *unix_s)?;
@@ -301,14 +305,14 @@ pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundi
 
 pub(super) fn refuse(arguments: &RefuseArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RefuseArguments { dir, which, json } = arguments;
-    let name = Directory::open(dir)?.refuse(which, surroundings.unix_s)?;
+    let name = super::open(dir)?.refuse(which, surroundings.unix_s)?;
     let text = format!("{name} is refused; its token serves no more");
     surroundings.print(*json, &json!({"name": name, "refused": true}), &text)
 }
 
 pub(super) fn rekey(arguments: &RekeyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RekeyArguments { dir, name, request, out, force, days, valid, json } = arguments;
-    let directory = Directory::open(dir)?;
+    let directory = super::open(dir)?;
     let Surroundings { unix_s, random, .. } = surroundings;
     let (Some(request), Some(out)) = (request, out) else {
         let valid = valid.unwrap_or(TOKEN_VALIDITY);

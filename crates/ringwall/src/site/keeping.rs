@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use authority::Directory;
-use authority::directory::Restored;
+use authority::audit::Act;
+use authority::directory::{Restored, acting, note};
 use clap::Args;
 use serde_json::json;
 
+use super::auditing::manager;
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
@@ -41,11 +43,12 @@ pub(crate) struct RestoreArguments {
 
 pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let BackupArguments { dir, file, json } = arguments;
-    let directory = Directory::open(dir)?;
+    let directory = super::open(dir)?;
     if file.symlink_metadata().is_ok() {
         let remedy = "choose another name or remove it; a backup never replaces a file";
         return Err(Failure::file(file, "the file exists", remedy));
     }
+    note(&directory, Act::BackedUp, &file.display().to_string(), "", surroundings.unix_s)?;
     directory.backup(file)?;
     let name = directory.site().name();
     let text = format!("site {name} is in {}; who reads it is the authority, so keep it secret", file.display());
@@ -55,7 +58,10 @@ pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surrounding
 pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RestoreArguments { dir, file, repository_in_file, json } = arguments;
     let restored = if *repository_in_file { Restored::InFile } else { Restored::AsItWas };
-    let name = Directory::restore(file, dir, restored)?.site().name();
+    let directory = acting(Directory::restore(file, dir, restored)?, &manager());
+    let lost = "what was done after that backup is not here";
+    note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
+    let name = directory.site().name();
     let text = format!(
         "site {name} is in {}; hosts whose key was changed after the backup have to enrol again (`ringwall site rekey`)",
         dir.display()

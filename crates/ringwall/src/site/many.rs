@@ -11,7 +11,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
-use authority::Directory;
 use authority::directory::{Application, Invitation, Sharing, number_text};
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::repository::enrolment::Progress;
@@ -119,7 +118,7 @@ fn approve_once(
     surroundings: &mut Surroundings<'_>,
     refused: &mut BTreeSet<u64>,
 ) -> Result<usize, Failure> {
-    let directory = Directory::open(dir)?;
+    let directory = super::open(dir)?;
     let waits = |one: &Application| {
         let enrolment = &one.enrolment;
         enrolment.preapproved && matches!(enrolment.progress, Progress::AwaitsManager(_))

@@ -270,7 +270,7 @@ fn change(
     surroundings: &mut Surroundings<'_>,
     change: impl FnOnce(&mut Content, &Directory, u64) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let directory = Directory::open(&place.dir)?;
+    let directory = super::open(&place.dir)?;
     let (unix_s, mut text) = (surroundings.unix_s, String::new());
     let made = change_policy(&directory, unix_s, |content| {
         text = change(content, &directory, unix_s)?;
@@ -325,7 +325,7 @@ fn remove<T>(all: &mut Vec<T>, which: &str, is_meant: impl Fn(&T) -> bool) -> Re
 }
 
 fn show(place: &Place, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = Directory::open(&place.dir)?;
+    let directory = super::open(&place.dir)?;
     let Some(policy) = policy(&directory)? else {
         let text = "there is no policy yet; each host goes by its own file alone";
         return surroundings.print(place.json, &Value::Null, text);

@@ -4,7 +4,6 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use authority::Directory;
 use authority::directory::{Given, Renewed, Terms};
 use authority::files::{self, Secrecy, Staged};
 use authority::limits::{HOST_VALIDITY, MAX_FILE_LEN};
@@ -56,7 +55,7 @@ pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<
     }
     let Surroundings { unix_s, random, .. } = surroundings;
     let terms = Terms { validity: DAY * *days, early: *early };
-    let renewed = Directory::open(dir)?.renew(&proved, terms, *random, *unix_s)?;
+    let renewed = super::open(dir)?.renew(&proved, terms, *random, *unix_s)?;
     if is_standard {
         return surroundings.print(false, &json!(null), renewed.answer.trim_end());
     }

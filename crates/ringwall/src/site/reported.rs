@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use authority::Entry;
 use authority::directory::policy;
-use authority::{Directory, Entry};
 use clap::Args;
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
-        let directory = Directory::open(dir)?;
+        let directory = super::open(dir)?;
         let mut enrolled = BTreeMap::<String, Entry>::new();
         for entry in directory.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
             let is_newer = enrolled.get(&entry.name).is_none_or(|one| one.not_before_unix <= entry.not_before_unix);

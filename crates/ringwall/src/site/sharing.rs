@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::Directory;
 use authority::directory::{Change, Pace};
 use clap::Args;
 use identity::certificate::utc_text;
@@ -35,7 +34,7 @@ pub(super) fn rekey(arguments: &RekeySharedArguments, surroundings: &mut Surroun
     let RekeySharedArguments { dir, after, grace, json } = arguments;
     let Surroundings { unix_s, random, .. } = surroundings;
     let pace = Pace { after: *after, grace: *grace };
-    let change = Directory::open(dir)?.rekey_shared(pace, *random, *unix_s)?;
+    let change = super::open(dir)?.rekey_shared(pace, *random, *unix_s)?;
     surroundings.print(*json, &value(&change), &text(&change))
 }
 

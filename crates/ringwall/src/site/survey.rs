@@ -87,6 +87,9 @@ pub(crate) struct ImportArguments {
     /// A directory for the tokens and the legacy list
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Hosts enrol over the site's service (`ringwall join --service`)
+    #[arg(long)]
+    by_service: bool,
     /// How long certificates last
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
@@ -230,7 +233,7 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
         let remedy = "say in the table who has it, and give the command again";
         return Err(Failure::file(&arguments.file, twice.join("; "), remedy));
     }
-    let directory = Directory::open(&arguments.dir)?;
+    let directory = super::open(&arguments.dir)?;
     let plan = Plan::of(rows, &directory, arguments, surroundings.unix_s)?;
     let value = json!({
         "tokens": plan.invitations.iter().map(|one| &one.name).collect::<Vec<_>>(),
@@ -283,6 +286,7 @@ impl Plan {
                     subnets: Vec::new(),
                     // Anybody could be whom no hardware address is named of.
                     preapproved: row.mac.is_some(),
+                    by_service: arguments.by_service,
                     validity: DAY * arguments.days,
                     valid: arguments.valid,
                 })),

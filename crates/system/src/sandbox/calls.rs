@@ -110,6 +110,15 @@ pub fn end_at_attacks() -> io::Result<()> {
     install(&[compile(named(ENDING), SeccompAction::Allow, SeccompAction::KillProcess)?])
 }
 
+/// Refuses this process, and what it starts, every new socket; those that it has it keeps.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn forbid_sockets() -> io::Result<()> {
+    let refused = SeccompAction::Errno(libc::EACCES.cast_unsigned());
+    install(&[compile(named(SOCKETS), SeccompAction::Allow, refused)?])
+}
+
 /// What a call is called, where this program knows it.
 pub(super) fn name(number: usize) -> String {
     let lists = [ALLOWED, FOR_DATABASE, LOOKED_FOR];
@@ -322,6 +331,9 @@ const LOOKED_FOR: &[(&str, c_long)] = calls![
     SYS_getrusage,
 ];
 
+/// What makes a socket, or gives one another side.
+const SOCKETS: &[(&str, c_long)] = calls![SYS_socket, SYS_socketpair, SYS_bind, SYS_connect, SYS_listen];
+
 /// What no daemon of ours does inside, and whoever takes one over may try: other programs, other
 /// users, other privileges, other namespaces, other mounts, other processes' memory, the kernel's
 /// own code.
@@ -400,6 +412,23 @@ mod tests {
             assert!(both.is_empty(), "{both:?}");
             calls.filters().expect("programs that the kernel could take");
         }
+    }
+
+    /// The filter is of a thread, so the rest of the tests go on.
+    #[test]
+    fn who_is_forbidden_sockets_gets_none_and_keeps_those_that_it_has() {
+        let tried = std::thread::spawn(|| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("before");
+            let address = listener.local_addr().expect("an address");
+            forbid_sockets().expect("forbidden");
+            let tcp = std::net::TcpStream::connect(address).expect_err("no socket").kind();
+            let unix = std::os::unix::net::UnixStream::pair().expect_err("no pair").kind();
+            listener.set_nonblocking(true).expect("its own");
+            let waits = listener.accept().expect_err("nobody").kind();
+            (tcp, unix, waits)
+        });
+        let (denied, nobody) = (io::ErrorKind::PermissionDenied, io::ErrorKind::WouldBlock);
+        assert_eq!(tried.join().expect("ended"), (denied, denied, nobody));
     }
 
     #[test]

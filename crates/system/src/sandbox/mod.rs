@@ -20,7 +20,7 @@ use std::io;
 
 use crate::privilege::{self, Capability};
 
-pub use calls::{Calls, end_at_attacks};
+pub use calls::{Calls, end_at_attacks, forbid_sockets};
 pub use landlock::{Landlocked, Reach, confine};
 pub use memory::forbid_dumps;
 pub use refused::Refused;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use identity::tls::NotLetIn;
 
+use super::super::signer;
 use super::Kept;
 use super::http::BadRequest;
 use crate::report::BadReport;
@@ -28,9 +29,34 @@ pub(super) enum Refusal {
     Absent,
     /// The keeper gives no answer.
     Silent,
+    /// The signer gives none.
+    NoSigner,
+    /// It does not sign this.
+    NotSigned(NotSigned),
+}
+
+/// Why the signer signs nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotSigned {
+    Request,
+    Token,
+    NotRenewed,
+    TooOften,
+    Failed,
 }
 
 impl Refusal {
+    /// What becomes of a refusal of the signer, whose log says more.
+    pub(super) fn of(why: &signer::Refusal) -> Refusal {
+        Refusal::NotSigned(match why {
+            signer::Refusal::Request => NotSigned::Request,
+            signer::Refusal::Token => NotSigned::Token,
+            signer::Refusal::NotRenewed(_) => NotSigned::NotRenewed,
+            signer::Refusal::TooOften => NotSigned::TooOften,
+            signer::Refusal::Failed => NotSigned::Failed,
+        })
+    }
+
     /// Its word in counters.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -48,13 +74,24 @@ impl Refusal {
             Refusal::TooMany => "too-many",
             Refusal::Absent => "absent",
             Refusal::Silent => "keeper-silent",
+            Refusal::NoSigner => "signer-silent",
+            Refusal::NotSigned(NotSigned::Request) => "request-not-signed",
+            Refusal::NotSigned(NotSigned::Token) => "no-token",
+            Refusal::NotSigned(NotSigned::NotRenewed) => "not-renewed",
+            Refusal::NotSigned(NotSigned::TooOften) => "signer-too-often",
+            Refusal::NotSigned(NotSigned::Failed) => "signer-failed",
         }
     }
 
     /// As HTTP has it.
     pub(super) fn status(self) -> &'static str {
         match self {
-            Refusal::NotLetIn(_) | Refusal::Revoked => "403 Forbidden",
+            Refusal::NotLetIn(_) | Refusal::Revoked | Refusal::NotSigned(NotSigned::Token | NotSigned::NotRenewed) => {
+                "403 Forbidden"
+            }
+            Refusal::NotSigned(NotSigned::Request) => "400 Bad Request",
+            Refusal::NotSigned(NotSigned::TooOften) => "429 Too Many Requests",
+            Refusal::NoSigner | Refusal::NotSigned(NotSigned::Failed) => "503 Service Unavailable",
             Refusal::Request(bad) => bad.status(),
             Refusal::Report(BadReport::TooLong) => "413 Content Too Large",
             Refusal::Report(_) => "400 Bad Request",

@@ -9,17 +9,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use authority::enrolment::by_service::Application;
 use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
-use identity::tls::{Credentials, Server};
+use identity::tls::{Credentials, NotLetIn, Server};
 use identity::{HostIdentity, Verified, pem};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use system::privilege;
 use system::sandbox::{self, Reach, User};
 use system::wait::{PollFd, PollFlags, wait};
 
+use super::super::signer;
 use super::counts::{Counts, Refusal};
-use super::http::{self, Wanted};
+use super::http::{self, BadRequest, Wanted};
 use super::kept::HOSTS_MAX;
 use super::{Duty, Kept, Question, Reply};
 use crate::failure::Failure;
@@ -36,6 +38,8 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(3);
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often a host may report.
 pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
+/// How often somebody at one address may apply with a token.
+const ENROLMENT_EVERY: Duration = Duration::from_millis(500);
 /// How long the keeper may take.
 const KEEPER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Longest line of the keeper: a file of the site, with what JSON makes of it.
@@ -153,6 +157,7 @@ pub(super) struct Door {
     signed: Mutex<Option<(Instant, Signed)>>,
     clients: Mutex<BTreeMap<IpAddr, usize>>,
     reported: Mutex<BTreeMap<String, Instant>>,
+    applied: Mutex<BTreeMap<IpAddr, Instant>>,
     counts: Counts,
 }
 
@@ -170,6 +175,7 @@ impl Door {
             signed: Mutex::default(),
             clients: Mutex::default(),
             reported: Mutex::default(),
+            applied: Mutex::default(),
             counts: Counts::default(),
         })
     }
@@ -222,7 +228,7 @@ impl Door {
         let mut keeper = locked(&self.keeper);
         let mut text = |question| match keeper.ask(&question)? {
             Reply::Text(text) => Ok(text),
-            Reply::Kept(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+            Reply::Kept(_) | Reply::Signed(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
         };
         let (policy, revoked) = (text(Question::Policy)?, text(Question::Revoked)?);
         let anchor = self.identity.anchor();
@@ -242,7 +248,20 @@ impl Door {
         Ok(Signed { policy, revoked: revoked.map(Arc::from), list, newest })
     }
 
-    /// The answer to what a host wants: its kind, and its body.
+    /// The answer to what somebody at this address wants: its kind, and its body. Who shows no
+    /// certificate may apply with a token, which the signer looks at, and no more.
+    fn answer_to(
+        &self,
+        (address, host): (IpAddr, Option<&HostCertificate>),
+        wanted: Wanted,
+    ) -> Result<(&'static str, Vec<u8>), Refusal> {
+        match (host, wanted) {
+            (_, Wanted::Enrolment(bytes)) => self.enrol(address, &bytes),
+            (Some(host), wanted) => self.answer(host, wanted),
+            (None, _) => Err(Refusal::NotLetIn(NotLetIn::Nameless)),
+        }
+    }
+
     fn answer(&self, host: &HostCertificate, wanted: Wanted) -> Result<(&'static str, Vec<u8>), Refusal> {
         let signed = self.signed()?;
         if signed.list.as_ref().is_some_and(|list| list.names(host)) {
@@ -252,6 +271,9 @@ impl Door {
         match wanted {
             Wanted::Policy => text(signed.policy),
             Wanted::Revoked => text(signed.revoked),
+            Wanted::Renewal(bytes) => self.renew(host, bytes),
+            // It needs no certificate, and is answered before.
+            Wanted::Enrolment(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
             Wanted::Report(bytes) => {
                 self.take(host, &bytes)?;
                 Ok((JSON, serde_json::to_vec(&signed.newest).unwrap_or_default()))
@@ -260,7 +282,7 @@ impl Door {
     }
 
     fn take(&self, host: &HostCertificate, bytes: &[u8]) -> Result<(), Refusal> {
-        self.check_pace(host.name())?;
+        check_pace(&self.reported, host.name().to_owned(), REPORT_EVERY)?;
         let report = Box::new(Report::parse(bytes).map_err(Refusal::Report)?);
         let question = Question::Keep { host: host.name().to_owned(), report };
         match locked(&self.keeper).ask(&question) {
@@ -270,25 +292,40 @@ impl Door {
         }
     }
 
-    fn check_pace(&self, host: &str) -> Result<(), Refusal> {
-        let mut reported = locked(&self.reported);
-        if reported.get(host).is_some_and(|at| at.elapsed() < REPORT_EVERY) {
-            return Err(Refusal::TooOften);
+    fn renew(&self, host: &HostCertificate, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
+        let request = String::from_utf8(request).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
+        let host = host.name().to_owned();
+        match self.sign(signer::Question::Renewal { host, request })? {
+            signer::Answer::Renewed(sealed) => Ok((PEM, sealed.into_bytes())),
+            _ => Err(Refusal::Silent),
         }
-        if reported.len() as u64 >= HOSTS_MAX {
-            reported.retain(|_, at| at.elapsed() < REPORT_EVERY);
-        }
-        reported.insert(host.to_owned(), Instant::now());
-        Ok(())
     }
 
-    fn converse(&self, stream: TcpStream) -> Result<(), Refusal> {
+    fn enrol(&self, address: IpAddr, application: &[u8]) -> Result<(&'static str, Vec<u8>), Refusal> {
+        check_pace(&self.applied, address, ENROLMENT_EVERY)?;
+        let application = Application::parse(application).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
+        match self.sign(signer::Question::Enrolment(Box::new(application)))? {
+            signer::Answer::Enrolment(outcome) => Ok((JSON, serde_json::to_vec(&outcome).unwrap_or_default())),
+            _ => Err(Refusal::Silent),
+        }
+    }
+
+    fn sign(&self, question: signer::Question) -> Result<signer::Answer, Refusal> {
+        match locked(&self.keeper).ask(&Question::Sign(question)) {
+            Ok(Reply::Signed(Some(signer::Answer::Refused(why)))) => Err(Refusal::of(&why)),
+            Ok(Reply::Signed(Some(answer))) => Ok(answer),
+            Ok(Reply::Signed(None)) => Err(Refusal::NoSigner),
+            _ => Err(Refusal::Silent),
+        }
+    }
+
+    fn converse(&self, stream: TcpStream, address: IpAddr) -> Result<(), Refusal> {
         let stream = Hurried { stream, deadline: Instant::now() + HANDSHAKE_TIME_MAX };
         let (mut stream, host) = self.server.accept(stream).map_err(Refusal::NotLetIn)?;
         stream.sock.deadline = Instant::now() + CLIENT_TIME_MAX;
-        let gone = |_| Refusal::NotLetIn(identity::tls::NotLetIn::Gone);
+        let gone = |_| Refusal::NotLetIn(NotLetIn::Gone);
         let wanted = http::read(&mut stream).map_err(gone)?.map_err(Refusal::Request);
-        let outcome = wanted.and_then(|wanted| self.answer(&host, wanted));
+        let outcome = wanted.and_then(|wanted| self.answer_to((address, host.as_deref()), wanted));
         let said = match &outcome {
             Ok((kind, body)) => http::answer(&mut stream, "200 OK", kind, body),
             Err(refusal) => {
@@ -300,6 +337,19 @@ impl Door {
         said.and_then(|()| stream.flush()).map_err(gone)?;
         outcome.map(drop)
     }
+}
+
+/// Whether it is long enough since this one asked last.
+fn check_pace<K: Ord>(asked: &Mutex<BTreeMap<K, Instant>>, who: K, every: Duration) -> Result<(), Refusal> {
+    let mut asked = locked(asked);
+    if asked.get(&who).is_some_and(|at| at.elapsed() < every) {
+        return Err(Refusal::TooOften);
+    }
+    if asked.len() as u64 >= HOSTS_MAX {
+        asked.retain(|_, at| at.elapsed() < every);
+    }
+    asked.insert(who, Instant::now());
+    Ok(())
 }
 
 pub(super) fn serve(door: &Arc<Door>, listener: &TcpListener) {
@@ -319,7 +369,7 @@ fn take_in(door: &Arc<Door>, stream: TcpStream, address: IpAddr) {
     }
     let shared = Arc::clone(door);
     let started = std::thread::Builder::new().spawn(move || {
-        let outcome = shared.converse(stream);
+        let outcome = shared.converse(stream, address);
         shared.leave(address);
         outcome.err().into_iter().for_each(|refusal| shared.counts.add(refusal));
     });

@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
+use authority::enrolment::by_service::APPLICATION_LEN_MAX;
+
 use crate::report::BYTES_MAX;
 
 /// Longest head of a request, in bytes.
@@ -16,6 +18,10 @@ pub(super) enum Wanted {
     Report(Vec<u8>),
     Policy,
     Revoked,
+    /// Another certificate, by this request for it.
+    Renewal(Vec<u8>),
+    /// What a token is for.
+    Enrolment(Vec<u8>),
 }
 
 /// Why it is no request.
@@ -64,6 +70,19 @@ enum Place {
     Report,
     Policy,
     Revoked,
+    Renewal,
+    Enrolment,
+}
+
+impl Place {
+    /// The longest body that is sent there; none where nothing is.
+    fn body_max(self) -> Option<usize> {
+        match self {
+            Place::Report => Some(BYTES_MAX),
+            Place::Renewal | Place::Enrolment => Some(APPLICATION_LEN_MAX),
+            Place::Policy | Place::Revoked => None,
+        }
+    }
 }
 
 /// Reads a request.
@@ -93,6 +112,8 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, BadReque
         Place::Report => Wanted::Report(bytes.split_off(head.body_at)),
         Place::Policy => Wanted::Policy,
         Place::Revoked => Wanted::Revoked,
+        Place::Renewal => Wanted::Renewal(bytes.split_off(head.body_at)),
+        Place::Enrolment => Wanted::Enrolment(bytes.split_off(head.body_at)),
     }))
 }
 
@@ -133,6 +154,8 @@ fn judge(request: &httparse::Request<'_, '_>, body_at: usize) -> Result<Head, Ba
         crate::report::REPORT_PATH => ("POST", Place::Report),
         crate::report::POLICY_PATH => ("GET", Place::Policy),
         crate::report::REVOKED_PATH => ("GET", Place::Revoked),
+        crate::report::RENEWAL_PATH => ("POST", Place::Renewal),
+        crate::report::ENROLMENT_PATH => ("POST", Place::Enrolment),
         _ => return Err(BadRequest::Elsewhere),
     };
     if request.method != Some(method) {
@@ -145,12 +168,15 @@ fn judge(request: &httparse::Request<'_, '_>, body_at: usize) -> Result<Head, Ba
     }
     let body_len = match field("content-length") {
         (_, true) => return Err(BadRequest::Malformed),
-        (None, false) if path == Place::Report => return Err(BadRequest::NoLength),
+        (None, false) if path.body_max().is_some() => return Err(BadRequest::NoLength),
         (None, false) => 0,
         (Some(field), false) => length(field.value).ok_or(BadRequest::Malformed)?,
     };
-    let most = if path == Place::Report { BYTES_MAX } else { 0 };
-    if body_len > most { Err(BadRequest::TooLong) } else { Ok(Head { path, body_at, body_len }) }
+    if body_len > path.body_max().unwrap_or(0) {
+        Err(BadRequest::TooLong)
+    } else {
+        Ok(Head { path, body_at, body_len })
+    }
 }
 
 /// Digits and nothing else; what does not fit is as long as anything may be.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use authority::files;
 use identity::{HostIdentity, pem};
 
+use super::super::signer;
 use super::kept::Reports;
 use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments};
 use crate::companion;
@@ -44,7 +45,7 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
     let failed = |error: io::Error| Failure::new(format!("the door of the service does not start: {error}"));
     let mut door = companion::start(COMMAND).map_err(failed)?;
     say_to(&mut door, &Duty { listen, identity: text.to_string() }).map_err(failed)?;
-    Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text)
+    Keeper::new(&arguments.dir, &arguments.signer, reports).run(door, &arguments.identity, &text)
 }
 
 /// The directory is that of the site whose host this is. Its certificate says so; no key of the
@@ -73,13 +74,15 @@ fn say_to(door: &mut UnixStream, message: &impl serde::Serialize) -> io::Result<
 
 pub(super) struct Keeper {
     directory: PathBuf,
+    /// Where the signer is asked.
+    signer: PathBuf,
     reports: Reports,
     forgot_ms: u64,
 }
 
 impl Keeper {
-    pub(super) fn new(directory: &Path, reports: Reports) -> Keeper {
-        Keeper { directory: directory.to_owned(), reports, forgot_ms: 0 }
+    pub(super) fn new(directory: &Path, signer: &Path, reports: Reports) -> Keeper {
+        Keeper { directory: directory.to_owned(), signer: signer.to_owned(), reports, forgot_ms: 0 }
     }
 
     pub(super) fn run(mut self, mut door: UnixStream, identity: &Path, text: &str) -> Result<(), Failure> {
@@ -108,6 +111,13 @@ impl Keeper {
             Question::Keep { host, report } => Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report))),
             Question::Policy => Some(Reply::Text(read(&self.directory.join(POLICY)))),
             Question::Revoked => Some(Reply::Text(read(&self.directory.join(REVOKED)))),
+            Question::Sign(question) => {
+                let answer = signer::ask(&self.signer, &question);
+                let answer = answer.inspect_err(|error| {
+                    tracing::warn!("the signer at {} does not answer: {error}", self.signer.display());
+                });
+                Some(Reply::Signed(answer.ok()))
+            }
             Question::Count(counts) => {
                 if let Err(error) = self.reports.count_refused(&counts, now_unix_ms()) {
                     tracing::warn!("who was turned away is not counted: {error}");

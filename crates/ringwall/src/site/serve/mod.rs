@@ -48,6 +48,10 @@ pub(crate) struct ServeArguments {
     /// address that the identity's certificate has
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<SocketAddr>,
+    /// Where `ringwall site signer` is asked, for renewals and enrolments; while nobody answers
+    /// there these are refused, and hosts try again
+    #[arg(long, value_name = "FILE", default_value = super::signer::DEFAULT_SOCKET)]
+    signer: PathBuf,
 }
 
 /// What a door is told first.
@@ -69,6 +73,8 @@ enum Question {
     Policy,
     /// Its list of revoked certificates.
     Revoked,
+    /// Have this signed.
+    Sign(super::signer::Question),
     /// So many were turned away since the last time, by reason.
     Count(Vec<(String, u64)>),
 }
@@ -80,6 +86,8 @@ enum Reply {
     Kept(Kept),
     /// Nothing, where the site has none.
     Text(Option<String>),
+    /// Nothing, where the signer does not answer.
+    Signed(Option<super::signer::Answer>),
 }
 
 /// What became of a report.

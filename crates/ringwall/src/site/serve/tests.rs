@@ -20,7 +20,7 @@ use super::door::{CLIENTS_OF_ADDRESS_MAX, Door, Keeper as ToKeeper, REPORT_EVERY
 use super::keeper::Keeper;
 use super::kept::{Reports, Row};
 use crate::report::tests::report;
-use crate::report::{BYTES_MAX, Newest, Way, unix_s};
+use crate::report::{BYTES_MAX, Newest, Proof, Way, unix_s};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A loaded machine is given this.
@@ -96,7 +96,7 @@ fn start(site: &Site) -> (Arc<Door>, SocketAddr) {
     let identity = site.issue("service", 5, now());
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     let reports = Reports::open(&site.directory()).expect("opened");
-    let keeper = Keeper::new(&site.directory(), reports);
+    let keeper = Keeper::new(&site.directory(), &site.place.path().join("signer"), reports);
     let file = site.place.path().join("service.pem");
     let text = identity.clone();
     std::thread::spawn(move || keeper.run(theirs, &file, &text));
@@ -109,8 +109,8 @@ fn start(site: &Site) -> (Arc<Door>, SocketAddr) {
 }
 
 fn way(identity: &str, address: SocketAddr) -> Way {
-    let credentials = Credentials::from_pem(identity, unix_s).expect("credentials");
-    Way { address, service: Service::At(LOOPBACK.into()), credentials }
+    let proof = Proof::Certificate(Credentials::from_pem(identity, unix_s).expect("credentials"));
+    Way { address, service: Service::At(LOOPBACK.into()), proof }
 }
 
 fn send(identity: &str, address: SocketAddr, made: u64) -> Result<Newest, String> {

@@ -1,0 +1,58 @@
+//! What the record of a site (`audit`) is told before it is done, and whether that record holds.
+
+use super::{Directory, Entry};
+use crate::Error;
+use crate::audit::{self, Act, Checked, Deed, Doubt};
+use crate::limits::BACKDATE;
+
+/// The same site, in whose record `by` stands for who acts.
+#[must_use]
+pub fn acting(directory: Directory, by: &str) -> Directory {
+    Directory { by: by.to_owned(), ..directory }
+}
+
+/// Puts down what is about to be done. The caller holds the lock.
+pub(super) fn tell(directory: &Directory, deeds: &[Deed<'_>], unix_s: u64) -> Result<(), Error> {
+    audit::append(&directory.path, &directory.site, &directory.by, deeds, unix_s)
+}
+
+/// The same of a certificate that is about to be recorded.
+pub(super) fn tell_of(directory: &Directory, act: Act, entry: &Entry) -> Result<(), Error> {
+    let addresses: Vec<String> = entry.addresses.iter().map(|address| address.to_string()).collect();
+    let Entry { serial, role, mac, .. } = entry;
+    let until = identity::certificate::utc_text(entry.not_after_unix);
+    let detail = format!("serial {serial} until {until}, {role}, {mac}, {}", addresses.join(" "));
+    tell(directory, &[(act, &entry.name, &detail)], issued_unix(entry))
+}
+
+fn issued_unix(entry: &Entry) -> u64 {
+    entry.not_before_unix + BACKDATE.as_secs()
+}
+
+/// Puts down what is about to be done beside the directory, or to it as a whole.
+///
+/// # Errors
+/// What the operating system says. Then it must not be done.
+pub fn note(directory: &Directory, act: Act, about: &str, detail: &str, unix_s: u64) -> Result<(), Error> {
+    let _lock = directory.lock()?;
+    tell(directory, &[(act, about, detail)], unix_s)
+}
+
+/// All entries of the record, if it is as it was written and has every certificate; else the first
+/// doubt. `noted` is number and digest of an entry that was noted elsewhere.
+///
+/// # Errors
+/// What the operating system says.
+pub fn check_record(directory: &Directory, noted: Option<(u64, &str)>) -> Result<Result<Checked, Doubt>, Error> {
+    let _lock = directory.lock()?;
+    let checked = match audit::check(&directory.path, directory.site.anchor(), noted)? {
+        Ok(checked) => checked,
+        doubt => return Ok(doubt),
+    };
+    let issued = directory.list()?;
+    if checked.entries.is_empty() && !issued.is_empty() {
+        return Ok(Err(Doubt::Empty));
+    }
+    let issued = issued.iter().map(|entry| (entry.serial.as_str(), issued_unix(entry)));
+    Ok(audit::untold(&checked, issued).map_or(Ok(checked), Err))
+}

@@ -1,0 +1,152 @@
+//! `ringwall site audit`: what was done with the authority, and whether the record of it is whole.
+
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use authority::audit::{Checked, Kept};
+use authority::directory::check_record;
+use clap::{Args, Subcommand};
+use identity::certificate::utc_text;
+use serde_json::{Value, json};
+
+use super::{DEFAULT_DIRECTORY, Surroundings, open};
+use crate::failure::Failure;
+
+/// Says who has logged in, whatever he became since (audit in the kernel, `CONFIG_AUDIT`).
+const LOGIN: &str = "/proc/self/loginuid";
+/// What it says of a process that nobody logged in for.
+const NOBODY: u32 = u32::MAX;
+
+/// Arguments of `site audit`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AuditArguments {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    #[command(flatten)]
+    show: ShowArguments,
+}
+
+/// What is done with the record.
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Look whether it is whole
+    Verify(VerifyArguments),
+}
+
+/// How it is shown.
+#[derive(Debug, Args)]
+struct ShowArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// The last so many entries alone
+    #[arg(long, value_name = "COUNT")]
+    last: Option<usize>,
+    /// Entries about this host or thing alone
+    #[arg(long, value_name = "NAME")]
+    about: Option<String>,
+    /// Print a list of JSON objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// What it is compared with.
+#[derive(Debug, Args)]
+struct VerifyArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Number and digest of an entry, as an earlier 'verify' printed them
+    #[arg(long, value_name = "NUMBER:DIGEST")]
+    noted: Option<Noted>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// An entry that was noted elsewhere.
+#[derive(Clone, Debug)]
+struct Noted {
+    number: u64,
+    digest: String,
+}
+
+impl FromStr for Noted {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Noted, &'static str> {
+        let parts = text.split_once(':').and_then(|(number, digest)| Some((number.parse().ok()?, digest)));
+        let (number, digest) =
+            parts.filter(|(_, digest)| digest.len() == 64).ok_or("write it as 'verify' prints it")?;
+        Ok(Noted { number, digest: digest.to_ascii_lowercase() })
+    }
+}
+
+/// As whom the manager at this machine stands in the record: the user that he has logged in as
+/// counts more than the one that he has become.
+pub(super) fn manager() -> String {
+    let user = system::privilege::own_user();
+    let login = fs::read_to_string(LOGIN).ok().and_then(|text| text.trim().parse().ok());
+    match login.filter(|login: &u32| *login != NOBODY) {
+        Some(login) => format!("user {user}, logged in as user {login}"),
+        None => format!("user {user}"),
+    }
+}
+
+pub(super) fn audit(arguments: &AuditArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    match &arguments.command {
+        None => show(&arguments.show, surroundings),
+        Some(AuditCommand::Verify(arguments)) => verify(arguments, surroundings),
+    }
+}
+
+fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let checked = whole(&arguments.dir, None)?;
+    let is_meant = |kept: &&Kept| arguments.about.as_ref().is_none_or(|about| *about == kept.entry.about);
+    let meant: Vec<&Kept> = checked.entries.iter().filter(is_meant).collect();
+    let from = arguments.last.map_or(0, |last| meant.len().saturating_sub(last));
+    let meant = &meant[from..];
+    let lines: Vec<String> = meant.iter().map(|kept| line(kept)).collect();
+    let text = if lines.is_empty() { "no entry".to_owned() } else { lines.join("\n") };
+    surroundings.print(arguments.json, &Value::Array(meant.iter().map(|kept| object(kept)).collect()), &text)
+}
+
+fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let noted = arguments.noted.as_ref();
+    let checked = whole(&arguments.dir, noted.map(|noted| (noted.number, noted.digest.as_str())))?;
+    let number = |kept: Option<&Kept>| kept.map_or(0, |kept| kept.entry.number);
+    let (first, last) = (number(checked.entries.first()), number(checked.entries.last()));
+    let digest = &checked.digest;
+    let value = json!({"whole": true, "first": first, "last": last, "digest": digest});
+    let text = match last {
+        0 => "nothing was done yet".to_owned(),
+        _ => format!("entries {first} to {last} are whole\nnote this elsewhere: {last}:{digest}"),
+    };
+    surroundings.print(arguments.json, &value, &text)
+}
+
+/// The record, if it is whole.
+fn whole(dir: &std::path::Path, noted: Option<(u64, &str)>) -> Result<Checked, Failure> {
+    let remedy = "see who could write there, and compare with a backup (`ringwall site backup`)";
+    check_record(&open(dir)?, noted)?.map_err(|doubt| Failure::file(dir, doubt, remedy))
+}
+
+fn line(kept: &Kept) -> String {
+    let entry = &kept.entry;
+    let rest = if entry.detail.is_empty() { String::new() } else { format!(": {}", entry.detail) };
+    format!("{} {} {} {}{rest} (by {})", entry.number, utc_text(entry.unix_s), entry.act, entry.about, entry.by)
+}
+
+fn object(kept: &Kept) -> Value {
+    let entry = &kept.entry;
+    json!({
+        "number": entry.number,
+        "at": utc_text(entry.unix_s),
+        "by": entry.by,
+        "act": entry.act,
+        "about": entry.about,
+        "detail": entry.detail,
+    })
+}

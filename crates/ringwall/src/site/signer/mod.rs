@@ -1,0 +1,244 @@
+//! `ringwall site signer`: the process that has the authority's key for the site's service
+//! (docs/decisions/0095-a-signer-of-its-own.md).
+//!
+//! It has no network and reaches no file but the site's. It reads one question at a time from a
+//! Unix socket, each a renewal or an application with a token and nothing else, and grants what a
+//! manager has decided before. What it signs is in the site's record before it answers.
+//!
+//! - `asking.rs`: how the service puts a question; `pace.rs`: how many are answered.
+
+mod asking;
+mod pace;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use authority::directory::{Terms, acting, apply};
+use authority::enrolment::by_service::{Application, Outcome};
+use authority::limits::HOST_VALIDITY;
+use authority::{Directory, Error};
+use clap::Args;
+use identity::certificate::CertificateRequest;
+use serde::{Deserialize, Serialize};
+use system::privilege;
+use system::sandbox::{self, Reach};
+
+use self::pace::Pace;
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, whole_days, with_surroundings};
+use crate::failure::Failure;
+
+pub(crate) use asking::ask;
+
+/// Where it is asked unless told otherwise.
+pub(crate) const DEFAULT_SOCKET: &str = "/run/ringwall-signer/socket";
+/// Longest question, in bytes of JSON: a request for a certificate has some hundred.
+const QUESTION_BYTES_MAX: u64 = 32 << 10;
+/// Longest answer: a sealed bundle, with what JSON and base64 make of it.
+const ANSWER_BYTES_MAX: u64 = 2 * authority::limits::MAX_FILE_LEN;
+/// How long who asks may take to ask, and to take the answer.
+const ASKER_TIME_MAX: Duration = Duration::from_secs(5);
+/// Holds the setting of a repository that is reached over the network.
+const SHARED: &str = "etcd.json";
+
+/// Arguments of `site signer`.
+#[derive(Debug, Args)]
+pub(crate) struct SignerArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// The socket at which the site's service asks
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_SOCKET)]
+    socket: PathBuf,
+    /// How long a certificate lasts that is renewed
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
+    days: u32,
+}
+
+/// What it is asked, one line of JSON.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Question {
+    /// Another certificate, or the shared keys, for the host that made this request (PKCS#10, PEM).
+    /// The service has seen that it is the host of this name.
+    Renewal { host: String, request: String },
+    /// What a token is for.
+    Enrolment(Box<Application>),
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Answer {
+    /// Sealed for the host that made the request.
+    Renewed(String),
+    Enrolment(Outcome),
+    Refused(Refusal),
+}
+
+/// Why it signs nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Refusal {
+    /// The request is none, or another host's.
+    Request,
+    /// Who applies has no token of the site.
+    Token,
+    /// The site does not renew it, for this reason.
+    NotRenewed(String),
+    /// As many are answered as may be, or as many of this host.
+    TooOften,
+    /// Something is wrong at the site; its log says what.
+    Failed,
+}
+
+/// `ringwall site signer`
+pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
+    let SignerArguments { dir, socket, days } = arguments;
+    // What is wrong with the site is said at the start.
+    drop(Directory::open(dir)?);
+    if dir.join(SHARED).exists() {
+        let what = "its repository is in etcd, which the signer cannot reach, because it has no network";
+        return Err(Failure::file(
+            dir,
+            what,
+            "renew with `ringwall site renew`, and approve with `ringwall site approve`",
+        ));
+    }
+    let listener = listen(socket)
+        .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
+    confine(dir).map_err(Failure::new)?;
+    tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
+    let mut signer = Signer { dir: dir.clone(), validity: DAY * *days, pace: Pace::new(Instant::now()) };
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if let Err(error) = signer.converse(stream) {
+                    tracing::warn!("a question came to nothing: {error}");
+                }
+            }
+            // No descriptor is left, for instance.
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// The socket, for its owner alone. One that an earlier signer has left is taken away.
+fn listen(socket: &Path) -> io::Result<UnixListener> {
+    if UnixStream::connect(socket).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another signer answers there"));
+    }
+    if socket.exists() {
+        std::fs::remove_file(socket)?;
+    }
+    let listener = UnixListener::bind(socket)?;
+    std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// No privilege, no file but those of the site, no new socket.
+fn confine(directory: &Path) -> io::Result<()> {
+    sandbox::forbid_dumps()?;
+    privilege::keep(&[])?;
+    let reach = Reach { writable: vec![directory.to_owned()], ..Reach::default() };
+    let landlocked = sandbox::confine(&reach)?;
+    tracing::debug!("the signer: Landlock is {landlocked}");
+    sandbox::forbid_sockets()?;
+    sandbox::end_at_attacks()
+}
+
+/// What answers.
+struct Signer {
+    dir: PathBuf,
+    /// Of a certificate that is renewed.
+    validity: Duration,
+    pace: Pace,
+}
+
+impl Signer {
+    /// Answers one question.
+    fn converse(&mut self, stream: UnixStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(ASKER_TIME_MAX))?;
+        stream.set_write_timeout(Some(ASKER_TIME_MAX))?;
+        let user = privilege::user_of_peer(&stream)?;
+        if user != 0 && user != privilege::own_user() {
+            return Err(io::Error::other(format!("user {user} may not ask")));
+        }
+        let mut line = Vec::new();
+        BufReader::new(&stream).take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line)?;
+        let answer = match serde_json::from_slice(&line) {
+            Ok(question) => self.answer(question),
+            Err(_) => Answer::Refused(Refusal::Request),
+        };
+        let mut line = serde_json::to_vec(&answer)?;
+        line.push(b'\n');
+        (&stream).write_all(&line)
+    }
+
+    fn answer(&mut self, question: Question) -> Answer {
+        let answered = match question {
+            Question::Renewal { host, request } => self.renew(&host, &request),
+            Question::Enrolment(application) => self.enrol(&application),
+        };
+        answered.unwrap_or_else(Answer::Refused)
+    }
+
+    fn renew(&mut self, host: &str, request: &str) -> Result<Answer, Refusal> {
+        let proved = CertificateRequest::from_pem(request).map_err(|_| Refusal::Request)?;
+        if proved.name() != host {
+            return Err(Refusal::Request);
+        }
+        self.pace.check(host, Instant::now())?;
+        let terms = Terms { validity: self.validity, early: false };
+        let by = format!("host {host}, by the service");
+        let renewed = self.act(&by, |directory, surroundings| {
+            directory.renew(&proved, terms, surroundings.random, surroundings.unix_s)
+        })?;
+        Ok(Answer::Renewed(renewed.answer))
+    }
+
+    fn enrol(&mut self, application: &Application) -> Result<Answer, Refusal> {
+        self.pace.check(&application.token(), Instant::now())?;
+        let outcome = self.act("who has the token, by the service", |directory, surroundings| {
+            apply(directory, application, surroundings.random, surroundings.unix_s)
+        })?;
+        Ok(Answer::Enrolment(outcome))
+    }
+
+    /// Does it with the site as it is now: managers change it meanwhile.
+    fn act<T>(
+        &self,
+        by: &str,
+        act: impl FnOnce(&Directory, &mut Surroundings<'_>) -> Result<T, Error>,
+    ) -> Result<T, Refusal> {
+        let mut done = Err(Refusal::Failed);
+        let ran = with_surroundings(|surroundings| {
+            let directory = acting(Directory::open(&self.dir)?, by);
+            done = act(&directory, surroundings).map_err(|error| refusal(&error));
+            Ok(())
+        });
+        if let Err(failure) = ran {
+            tracing::warn!("{failure}");
+        }
+        done
+    }
+}
+
+/// What who asks hears of an error, and what the log.
+fn refusal(error: &Error) -> Refusal {
+    match error.reason() {
+        Error::NotRenewed(name, why) => {
+            tracing::info!("{name} is not renewed: {why}");
+            Refusal::NotRenewed((*why).to_owned())
+        }
+        Error::NoApplication => Refusal::Token,
+        _ => {
+            tracing::warn!("nothing was signed: {error}");
+            Refusal::Failed
+        }
+    }
+}
