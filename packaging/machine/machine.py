@@ -89,6 +89,8 @@ class Machine:
             "-device", "virtio-rng-pci,addr=9", "-device", "virtio-serial-pci,addr=10",
             "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=agent", *network,
+            "-chardev", f"socket,id=monitor,path={self.path('monitor')},server=on,wait=off",
+            "-mon", "chardev=monitor,mode=readline",
         ]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 30
@@ -102,6 +104,13 @@ class Machine:
                 if time.monotonic() > deadline:
                     raise Failed(f"{self.name}: QEMU does not start") from None
                 time.sleep(0.2)
+
+    def unplug(self, card):
+        """Takes the cable out of a card; the machine sees no carrier there."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(str(self.path("monitor")))
+            monitor.sendall(f"set_link {card} off\n".encode())
+            time.sleep(1)
 
     def stop(self):
         if self.process:

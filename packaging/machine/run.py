@@ -187,11 +187,7 @@ class Bond(Virtual):
         one, other = self.machines
         active = f"cat /sys/class/net/{other.interface}/bonding/active_slave"
         used = other.must(active).strip()
-
-        def cut():
-            in_namespace("ip", "link", "set", other.port(used), "down")
-
-        self.row["cable_s"] = outage(one, other, cut, 25)
+        self.row["cable_s"] = outage(one, other, lambda: other.unplug(used), 25)
         if other.must(active).strip() == used:
             raise Failed("the bond still uses the card without a cable")
 
