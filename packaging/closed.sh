@@ -19,6 +19,15 @@ esac
 PATH=$PATH:/usr/sbin:/sbin
 command -v nft >/dev/null || fail "the program nft is missing: install nftables"
 
+# A device that was just made is closed by a rule of udev. Whoever opens it must not come before that.
+await_udev() {
+    [ -e /run/udev/control ] && read -r index <"/sys/class/net/$interface/ifindex" || return 0
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ ! -e "/run/udev/data/n$index" ] || return 0
+        sleep 0.5
+    done
+}
+
 # nft takes no dots and hyphens in a name, so they are spelled out and no two interfaces share a table.
 table=ringwall_closed_$(printf %s "$interface" | sed 's/_/__/g; s/\./_2e/g; s/-/_2d/g; s/@/_40/g')
 case $action in
@@ -33,6 +42,7 @@ table netdev $table {
 RULES
     ;;
 open)
+    await_udev
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
     ;;
 *) fail "usage: closed.sh close|open INTERFACE" ;;

@@ -53,6 +53,13 @@ for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ri
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
+# What udev closes as soon as it is made needs a way out, and no closing.
+sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^Wants=/d; /^After=/d; /^# It begins by/d; 2d
+    1s#.*#\# A rule of udev closes the VLAN or bond %i as soon as it is made, and starts ringwall@%i.#
+    s#^Description=.*#Description=Have Ringwall guard %i whenever it is made#
+    /^Before=/d; s#^WantedBy=.*#WantedBy=multi-user.target#" \
+    packaging/ringwall-closed@.service >"$unit"
+put 644 "$unit" "$prefix/lib/systemd/system/ringwall-virtual@.service"
 # Alerts, a dashboard, and what lets a unit listen at a port.
 for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json metrics-listen.conf; do
     put 644 "packaging/monitoring/$name" "$prefix/share/ringwall/monitoring/$name"
@@ -63,7 +70,8 @@ for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
 done
 put 644 packaging/network/in-place.conf "$prefix/share/ringwall/in-place.conf"
-put 644 packaging/network/70-ringwall.rules "$prefix/lib/udev/rules.d/70-ringwall.rules"
+sed "s#@LIBEXECDIR@#$libexec#" packaging/network/70-ringwall.rules >"$unit"
+put 644 "$unit" "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
 put 644 packaging/ringwall.tmpfiles "$prefix/lib/tmpfiles.d/ringwall.conf"
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.

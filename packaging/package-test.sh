@@ -34,6 +34,7 @@ dpkg-deb -x "$package" "$tree"
 dpkg-deb -e "$package" "$work/control"
 for file in sbin/ringwall lib/ringwall/closed.sh lib/systemd/system/ringwall@.service lib/systemd/system/ringwall-akd@.service \
     lib/systemd/system/ringwall-gate@.service lib/systemd/system/ringwall-closed@.service \
+    lib/systemd/system/ringwall-virtual@.service \
     lib/systemd/system/ringwall-renew@.timer lib/systemd/system/ringwall-metrics.service \
     lib/systemd/system/ringwall-metrics.timer lib/systemd/system/ringwall-report@.timer \
     lib/systemd/system/ringwall-report@.service lib/systemd/system/ringwall-site.service \

@@ -37,6 +37,9 @@ make_tree() {
     done
     cp /etc/resolv.conf "$part/etc/resolv.conf" 2>/dev/null || true
     cp /etc/apt/apt.conf.d/* "$part/etc/apt/apt.conf.d/" 2>/dev/null || true
+    # Newer kernels for this release come that way.
+    echo "deb http://deb.debian.org/debian-security bookworm-security main" \
+        >"$part/etc/apt/sources.list.d/security.list"
     inside apt-get update -qq
     # shellcheck disable=SC2086
     inside apt-get install -y -qq --no-install-recommends "$kernel" $packages

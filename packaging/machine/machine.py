@@ -9,8 +9,9 @@ import time
 
 NAMESPACE = "rwmachine"
 BRIDGE = "lan"
-# A name by the slot on the PCI bus, which systemd gives.
+# Names by the slot on the PCI bus, which systemd gives.
 CARD = "ens3"
+SECOND_CARD = "ens4"
 SEALED = 0x07D0
 # A machine that shares its processors with a build boots in minutes.
 BOOT_LIMIT_S = 600
@@ -46,7 +47,7 @@ class Machine:
     def __init__(self, directory: pathlib.Path, name: str, number: int):
         self.directory, self.name = directory, name
         self.ip, self.mac = f"192.0.2.{number}", f"02:00:00:00:03:{number:02x}"
-        self.port = f"port-{name}"
+        self.cards = [(CARD, 3, self.mac)]
         self.interface = CARD
         self.asked = 0
         self.process = self.line = None
@@ -55,12 +56,25 @@ class Machine:
     def config(self):
         return f"/etc/ringwall/{self.interface}.toml"
 
+    def add_card(self):
+        """A second card, on the same LAN."""
+        self.cards.append((SECOND_CARD, 4, self.mac.replace("03:", "04:")))
+
+    def port(self, card):
+        """The machine's end of a card's cable, in the namespace."""
+        return f"{card}-{self.name}"
+
     def path(self, what):
         return self.directory / f"{self.name}.{what}"
 
     def start(self):
-        in_namespace("ip", "tuntap", "add", self.port, "mode", "tap", "vnet_hdr")
-        in_namespace("ip", "link", "set", self.port, "master", BRIDGE, "up")
+        network = []
+        for card, slot, mac in self.cards:
+            port = self.port(card)
+            in_namespace("ip", "tuntap", "add", port, "mode", "tap", "vnet_hdr")
+            in_namespace("ip", "link", "set", port, "master", BRIDGE, "up")
+            network += ["-netdev", f"tap,id={card},ifname={port},script=no,downscript=no",
+                        "-device", f"virtio-net-pci,netdev={card},addr={slot},mac={mac}"]
         disk, agent = self.path("qcow2"), self.path("agent")
         disk.unlink(missing_ok=True)
         base = str(self.directory / "base.qcow2")
@@ -74,9 +88,9 @@ class Machine:
             "-serial", f"file:{self.path('console')}",
             "-device", "virtio-rng-pci,addr=9", "-device", "virtio-serial-pci,addr=10",
             "-chardev", f"socket,id=agent,path={agent},server=on,wait=off",
-            "-device", "virtserialport,chardev=agent,name=agent",
-            "-netdev", f"tap,id=lan,ifname={self.port},script=no,downscript=no",
-            "-device", f"virtio-net-pci,netdev=lan,addr=3,mac={self.mac}",
+            "-device", "virtserialport,chardev=agent,name=agent", *network,
+            "-chardev", f"socket,id=monitor,path={self.path('monitor')},server=on,wait=off",
+            "-mon", "chardev=monitor,mode=readline",
         ]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 30
@@ -91,13 +105,21 @@ class Machine:
                     raise Failed(f"{self.name}: QEMU does not start") from None
                 time.sleep(0.2)
 
+    def unplug(self, card):
+        """Takes the cable out of a card; the machine sees no carrier there."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(str(self.path("monitor")))
+            monitor.sendall(f"set_link {card} off\n".encode())
+            time.sleep(1)
+
     def stop(self):
         if self.process:
             self.process.kill()
             self.process.wait()
         if self.line:
             self.line.close()
-        run("ip", "netns", "exec", NAMESPACE, "ip", "link", "del", self.port, check=False)
+        for card, _, _ in self.cards:
+            run("ip", "netns", "exec", NAMESPACE, "ip", "link", "del", self.port(card), check=False)
 
     def ask(self, command, limit_s=60):
         """What the command says and how it ends; nothing if the machine does not answer."""
@@ -161,10 +183,11 @@ class Watch:
         self.process.wait()
 
 
-def in_clear(machines):
-    """What a machine sends and is not sealed."""
-    sources = " or ".join(f"ether src {machine.mac}" for machine in machines)
-    return f"({sources}) and not ether proto {SEALED:#x}"
+def in_clear(machines, tag=""):
+    """What a machine sends and is not sealed; `tag` is what stands before a tagged frame's own EtherType."""
+    sources = {mac for machine in machines for mac in (machine.mac, *(mac for _, _, mac in machine.cards))}
+    named = " or ".join(f"ether src {mac}" for mac in sorted(sources))
+    return f"({named}) and not ({tag}ether proto {SEALED:#x})"
 
 
 def await_reached(one, other, what):

@@ -1,21 +1,55 @@
 """What each manager of the network is told, so that it gives a machine its address at each boot."""
 
-from machine import CARD
+from machine import CARD, SECOND_CARD
 
 PASSPHRASE = "no secret here"
 NETWORK = "machines"
 
+# A bond has one address of hardware in all boots, which its certificate names; one of its cards is idle.
+BOND_BY_NETWORKD = {
+    "/etc/systemd/network/40-bond.netdev":
+        "[NetDev]\nName={interface}\nKind=bond\nMACAddress={mac}\n[Bond]\nMode=active-backup\n"
+        "MIIMonitorSec=100ms\n",
+    "/etc/systemd/network/40-cards.network": f"[Match]\nName={CARD} {SECOND_CARD}\n[Network]\nBond={{interface}}\n",
+}
+VLAN_BY_NETWORKD = {
+    "/etc/systemd/network/40-vlan.netdev": "[NetDev]\nName={interface}\nKind=vlan\n[VLAN]\nId=5\n",
+    "/etc/systemd/network/40-card.network":
+        f"[Match]\nName={CARD}\n[Network]\nVLAN={{interface}}\nLinkLocalAddressing=no\n",
+}
 NETWORKD = "[Match]\nName={interface}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n"
 IFUPDOWN = "auto lo\niface lo inet loopback\n{how} {{interface}}\n" \
            "iface {{interface}} inet static\naddress {{ip}}/24\n"
+# What NetworkManager keeps of a connection, in a file each.
+PROFILES = "/etc/NetworkManager/system-connections"
+BY_HAND = "[ipv4]\nmethod=manual\naddress1={ip}/24\n[ipv6]\nmethod=disabled\n"
+WITHOUT_ADDRESS = "[ipv4]\nmethod=disabled\n[ipv6]\nmethod=disabled\n"
+
+
+def port_of_bond(card):
+    return f"[connection]\nid={card}\ntype=ethernet\ninterface-name={card}\nmaster={{interface}}\nslave-type=bond\n"
+
+
+BOND_BY_NETWORKMANAGER = {
+    f"{PROFILES}/lan.nmconnection":
+        "[connection]\nid=lan\ntype=bond\ninterface-name={interface}\n[ethernet]\ncloned-mac-address={mac}\n"
+        f"[bond]\nmode=active-backup\nmiimon=100\n{BY_HAND}",
+    f"{PROFILES}/first.nmconnection": port_of_bond(CARD),
+    f"{PROFILES}/second.nmconnection": port_of_bond(SECOND_CARD),
+}
+VLAN_BY_NETWORKMANAGER = {
+    f"{PROFILES}/card.nmconnection":
+        f"[connection]\nid=card\ntype=ethernet\ninterface-name={CARD}\n{WITHOUT_ADDRESS}",
+    f"{PROFILES}/lan.nmconnection":
+        f"[connection]\nid=lan\ntype=vlan\ninterface-name={{interface}}\n[vlan]\nid=5\nparent={CARD}\n{BY_HAND}",
+}
 # NetworkManager refuses files that others may read.
 MANAGERS = {
     "NetworkManager": {
         "interface": CARD,
         "files": {
-            "/etc/NetworkManager/system-connections/lan.nmconnection":
-                "[connection]\nid=lan\ntype=ethernet\ninterface-name={interface}\n[ipv4]\nmethod=manual\n"
-                "address1={ip}/24\n[ipv6]\nmethod=disabled\n",
+            f"{PROFILES}/lan.nmconnection":
+                f"[connection]\nid=lan\ntype=ethernet\ninterface-name={{interface}}\n{BY_HAND}",
         },
         "mode": "600",
         "units": "NetworkManager",
@@ -23,10 +57,10 @@ MANAGERS = {
     "NetworkManager-wifi": {
         "interface": "wlan0",
         "files": {
-            "/etc/NetworkManager/system-connections/air.nmconnection":
+            f"{PROFILES}/air.nmconnection":
                 "[connection]\nid=air\ntype=wifi\ninterface-name={interface}\n"
                 f"[wifi]\nssid={NETWORK}\n[wifi-security]\nkey-mgmt=wpa-psk\npsk={PASSPHRASE}\n"
-                "[ipv4]\nmethod=manual\naddress1={ip}/24\n[ipv6]\nmethod=disabled\n",
+                f"{BY_HAND}",
         },
         "mode": "600",
         "units": "NetworkManager",
@@ -49,6 +83,34 @@ MANAGERS = {
         "mode": "644",
         "units": "networking",
     },
+    "bond": {
+        "interface": "bond0",
+        "files": {**BOND_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD},
+        "mode": "644",
+        "units": "systemd-networkd",
+        "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
+    },
+    "vlan": {
+        "interface": f"{CARD}.5",
+        "files": {**VLAN_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD},
+        "mode": "644",
+        "units": "systemd-networkd",
+        "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
+    },
+    "bond-NetworkManager": {
+        "interface": "bond0",
+        "files": BOND_BY_NETWORKMANAGER,
+        "mode": "600",
+        "units": "NetworkManager",
+        "again": "nmcli connection down lan && nmcli connection up lan",
+    },
+    "vlan-NetworkManager": {
+        "interface": f"{CARD}.5",
+        "files": VLAN_BY_NETWORKMANAGER,
+        "mode": "600",
+        "units": "NetworkManager",
+        "again": "nmcli connection down lan && nmcli connection up lan",
+    },
 }
 
 
@@ -61,6 +123,11 @@ def manage(machine, manager):
         machine.put(file, text.format(interface=machine.interface, ip=machine.ip, mac=machine.mac), told["mode"])
     machine.must("systemd-sysusers && systemctl daemon-reload", 120)
     return told["units"]
+
+
+def make_again(machine, manager):
+    """Has `manager` delete the device that it had made, and make it again."""
+    machine.must(MANAGERS[manager]["again"].format(interface=machine.interface), 120)
 
 
 # The access point: a radio and the machine's card, bridged in a network namespace of their own.

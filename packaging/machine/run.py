@@ -8,9 +8,9 @@ import pathlib
 import signal
 import sys
 
-from machine import (BRIDGE, CARD, Failed, Machine, Watch, await_both_reached, await_reached, check_nothing_left,
+from machine import (BRIDGE, Failed, Machine, Watch, await_both_reached, await_reached, check_nothing_left,
                      in_clear, in_namespace, kill_daemon, make_lan, outage, remove_lan, restart, run)
-from managers import manage, put_access_point
+from managers import make_again, manage, put_access_point
 
 # Another revision of the package, which image.sh has put there.
 UPGRADE = "/opt/ringwall/second.deb"
@@ -52,7 +52,8 @@ class Case:
         self.prepare()
         # From here on nothing may leave in clear.
         for machine in self.machines:
-            machine.must(f"ip link set {CARD} down 2>/dev/null || true")
+            for card, _, _ in machine.cards:
+                machine.must(f"ip link set {card} down 2>/dev/null || true")
         self.watch = Watch(self.site.directory, self.watched())
         for number in range(self.boots):
             restart(self.machines)
@@ -75,8 +76,10 @@ class Case:
 
     def guard(self, machine, text, units, daemon="ringwall"):
         machine.put(machine.config, f'[host]\ninterface = "{machine.interface}"\n{text}')
-        guards = f"ringwall-closed@{machine.interface} {daemon}@{machine.interface}"
-        machine.must(f"systemctl enable {units} {guards} && sync", 120)
+        machine.must(f"systemctl enable {units} {self.guards(machine, daemon)} && sync", 120)
+
+    def guards(self, machine, daemon):
+        return f"ringwall-closed@{machine.interface} {daemon}@{machine.interface}"
 
     def watched(self):
         return in_clear(self.machines)
@@ -120,6 +123,98 @@ class Confined(Case):
         told = machine.must(f"systemd-analyze security ringwall@{machine.interface} --no-pager | tail -n 1", 120)
         if not any(f" {tenths / 10}" in told for tenths in range(26)):
             raise Failed(f"{machine.name}: {told}")
+
+
+class Virtual(Case):
+    """A device that the manager makes in each boot is guarded, and so is the next one of its name. A program that does
+    not wait for the network shows by its ARP whether the device was ever open."""
+
+    def prepare(self):
+        one, other = self.machines
+        for machine, asked in ((one, other), (other, one)):
+            machine.put("/etc/systemd/system/eager.service", EAGER.format(ip=asked.ip), "644")
+        super().prepare()
+        for machine in self.machines:
+            machine.must("systemctl enable eager && sync")
+
+    def guards(self, machine, daemon):
+        return f"ringwall-virtual@{machine.interface}"
+
+    def disturb(self):
+        super().disturb()
+        one, other = self.machines
+        before = number_of(other)
+        self.row["made_again_s"] = outage(one, other, lambda: make_again(other, self.name), 40)
+        if number_of(other) == before:
+            raise Failed("the device is the same as before")
+        self.check_guarded(other)
+        self.make_again_without_daemon(one, other)
+
+    def make_again_without_daemon(self, one, other):
+        """What is made while the daemon cannot start is shut, and guarded once it can."""
+        other.must("mv /etc/ringwall/identity.pem /run/identity.pem")
+        make_again(other, self.name)
+        other.must(f"systemctl is-active ringwall-virtual@{other.interface}")
+        until = f"until ip -4 -o addr show {other.interface} | grep -q {other.ip}; do sleep 0.2; done"
+        other.must(f"timeout 30 sh -c '{until}'")
+        answer = other.ask(f"ping -n -c 5 -W 1 {one.ip}", 20)
+        if answer["status"] == 0:
+            raise Failed("without a daemon the new device is not shut")
+        other.must("mv /run/identity.pem /etc/ringwall/identity.pem")
+        await_both_reached(one, other, "after the identity came back")
+        self.check_guarded(other)
+
+    def give_back(self):
+        took = super().give_back()
+        for machine in self.machines:
+            machine.must(f"systemctl disable --now ringwall-virtual@{machine.interface}")
+            make_again(machine, self.name)
+        await_reached(*self.machines, "after the release, by a device that was made again")
+        for machine in self.machines:
+            check_nothing_left(machine)
+        return took
+
+
+EAGER = """[Unit]
+DefaultDependencies=no
+After=local-fs.target
+StartLimitIntervalSec=0
+[Service]
+ExecStart=/bin/ping -q -n -i 0.2 {ip}
+Restart=always
+RestartSec=300ms
+[Install]
+WantedBy=sysinit.target
+"""
+
+
+def number_of(machine):
+    return machine.must(f"cat /sys/class/net/{machine.interface}/ifindex")
+
+
+class Bond(Virtual):
+    """The bond is guarded, and loses the cable of the card that it uses."""
+
+    def __init__(self, name, site, boots):
+        super().__init__(name, site, boots)
+        for machine in self.machines:
+            machine.add_card()
+
+    def disturb(self):
+        super().disturb()
+        one, other = self.machines
+        active = f"cat /sys/class/net/{other.interface}/bonding/active_slave"
+        used = other.must(active).strip()
+        self.row["cable_s"] = outage(one, other, lambda: other.unplug(used), 25)
+        if other.must(active).strip() == used:
+            raise Failed("the bond still uses the card without a cable")
+
+
+class Vlan(Virtual):
+    """The device of a VLAN is guarded; the card below carries the tag."""
+
+    def watched(self):
+        return in_clear(self.machines, "vlan and ")
 
 
 class Wireless(Case):
@@ -320,13 +415,15 @@ class Site:
 
 CASES = {
     "NetworkManager": Case, "networkd": Case, "ifupdown-auto": Case, "ifupdown-hotplug": Case,
-    "confined": Confined, "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
+    "confined": Confined,
+    "bond": Bond, "vlan": Vlan, "bond-NetworkManager": Bond, "vlan-NetworkManager": Vlan,
+    "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
 }
 
 
 def show(rows):
-    columns = ["case", "kernel", "boots", "reached_after_s", "kill_s", "rejoin_s", "upgrade_s", "frames_in_clear",
-               "forged_believed", "released_s", "verdict"]
+    columns = ["case", "kernel", "boots", "reached_after_s", "kill_s", "made_again_s", "cable_s", "rejoin_s",
+               "upgrade_s", "frames_in_clear", "forged_believed", "released_s", "verdict"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")

@@ -94,7 +94,8 @@ fn gateway(line: &str) -> Option<(&str, Ipv4Addr)> {
 
 /// Cards that could be guarded, for a message.
 fn listed(all: &[Found]) -> String {
-    let cards: Vec<&str> = all.iter().filter(|one| one.sort == Sort::Card).map(|one| one.name.as_str()).collect();
+    let can = |one: &&Found| matches!(one.sort, Sort::Card | Sort::Made);
+    let cards: Vec<&str> = all.iter().filter(can).map(|one| one.name.as_str()).collect();
     if cards.is_empty() { "no cards that there are".to_owned() } else { cards.join(", ") }
 }
 
@@ -107,7 +108,7 @@ fn check(name: &str, all: &[Found], is_guarded: bool) -> Result<(), Failure> {
     match found.map(|found| &found.sort) {
         _ if is_guarded => Ok(()),
         None => refuse("there is no such interface".to_owned()),
-        Some(Sort::Card) => Ok(()),
+        Some(Sort::Card | Sort::Made) => Ok(()),
         Some(Sort::NotEthernet) => refuse("it speaks no Ethernet, and there is nobody to guard it from".to_owned()),
         Some(Sort::Tap) => refuse("it is a TUN or TAP device of a program, not a card".to_owned()),
         Some(Sort::MemberOf(master)) => refuse(format!("it belongs to {master}, so its frames are not its own")),
@@ -133,6 +134,8 @@ mod tests {
             found("rw.eth0", Sort::Tap),
             found("eth2", Sort::MemberOf("br0".to_owned())),
             found("br0", Sort::Virtual("bridge".to_owned())),
+            found("bond0", Sort::Made),
+            found("eth5", Sort::MemberOf("bond0".to_owned())),
         ]
     }
 
@@ -163,13 +166,14 @@ mod tests {
 
     #[test]
     fn what_is_no_card_is_refused_with_those_that_are() {
-        for name in ["lo", "rw.eth0", "eth2", "br0", "eth9"] {
+        for name in ["lo", "rw.eth0", "eth2", "br0", "eth5", "eth9"] {
             let refused = check(name, &machine(), false).expect_err(name).to_string();
-            assert!(refused.contains("eth0, wlan0"), "{refused}");
+            assert!(refused.contains("eth0, wlan0, bond0"), "{refused}");
         }
         // Taken over by a namespace of its own, a card's name is that of a TAP of ours.
         assert!(check("rw.eth0", &machine(), true).is_ok());
         assert!(check("eth0", &machine(), false).is_ok());
+        assert!(check("bond0", &machine(), false).is_ok());
     }
 
     #[test]

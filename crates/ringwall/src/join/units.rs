@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use system::takeover::{self, Sort};
+
 use super::CONFIG_DIRECTORY;
 use super::account::Outcome;
 use crate::failure::Failure;
@@ -39,8 +41,10 @@ impl Units {
         if !Path::new(SYSTEMD).is_dir() {
             return Units::None("systemd does not run here");
         }
-        let unit = Unit { interface: interface.to_owned() };
-        match systemctl(&["cat", &unit.service()]) {
+        let all = takeover::interfaces().unwrap_or_default();
+        let is_made = all.iter().any(|one| one.name == interface && one.sort == Sort::Made);
+        let unit = Unit { interface: interface.to_owned(), is_made };
+        match systemctl(&["cat"], &[unit.service()]) {
             Ok(_) => Units::Systemd(unit),
             Err(_) => Units::None("the unit ringwall@ is not installed"),
         }
@@ -65,9 +69,9 @@ impl Units {
         match self {
             Units::Systemd(unit) => {
                 unit.enable()?;
-                let mut names = unit.names().to_vec();
+                let mut names = unit.names();
                 if reports {
-                    systemctl(&["enable", "--now", &unit.reporting()])?;
+                    systemctl(&["enable", "--now"], &[unit.reporting()])?;
                     names.push(unit.reporting());
                 }
                 Ok(Enabled { outcome: Outcome::Done, text: format!("{} enabled", names.join(", ")) })
@@ -84,6 +88,8 @@ impl Units {
 /// The units of one interface.
 pub(super) struct Unit {
     interface: String,
+    /// Whether the manager of the network makes the interface, after the boot has begun.
+    is_made: bool,
 }
 
 impl Unit {
@@ -95,6 +101,10 @@ impl Unit {
         format!("ringwall-closed@{}.service", self.interface)
     }
 
+    fn made(&self) -> String {
+        format!("ringwall-virtual@{}.service", self.interface)
+    }
+
     fn timer(&self) -> String {
         format!("ringwall-renew@{}.timer", self.interface)
     }
@@ -103,9 +113,15 @@ impl Unit {
         format!("ringwall-report@{}.timer", self.interface)
     }
 
-    /// Those that are enabled.
-    fn names(&self) -> [String; 2] {
-        [self.closed(), self.service()]
+    /// Those that are enabled. What is made later is closed, and its daemon started, by a rule of
+    /// udev; a boot would wait for it.
+    fn names(&self) -> Vec<String> {
+        if self.is_made { vec![self.made()] } else { vec![self.closed(), self.service()] }
+    }
+
+    /// Those that there may be.
+    fn all(&self) -> [String; 5] {
+        [self.service(), self.closed(), self.made(), self.timer(), self.reporting()]
     }
 
     fn drop_in(&self) -> PathBuf {
@@ -126,8 +142,8 @@ impl Unit {
         let written =
             fs::create_dir_all(drop_in.parent().unwrap_or(Path::new(SYSTEMD))).and_then(|()| fs::write(&drop_in, text));
         written.map_err(|error| Failure::file(&drop_in, error, "give the command as root"))?;
-        systemctl(&["daemon-reload"])?;
-        let started = systemctl(&["restart", &self.service()]);
+        systemctl(&["daemon-reload"], &[])?;
+        let started = systemctl(&["restart"], &[self.service()]);
         started.map_err(|failure| {
             let why = self.last_line();
             let _ = self.end_trial();
@@ -154,39 +170,38 @@ impl Unit {
         }
         // Only if nobody else has put something there.
         let _ = drop_in.parent().map(fs::remove_dir);
-        systemctl(&["daemon-reload"]).map(drop)
+        systemctl(&["daemon-reload"], &[]).map(drop)
     }
 
     fn enable(&self) -> Result<(), Failure> {
         self.end_trial()?;
-        let [closed, service] = self.names();
-        systemctl(&["enable", &closed, &service])?;
-        // A daemon that somebody started by hand is left to him, and the unit has its turn at the
-        // next boot.
-        Ok(())
+        // Of what is made later only the way out is started. A daemon that somebody started by hand
+        // is left to him, and the unit has its turn at the next boot.
+        let how: &[&str] = if self.is_made { &["enable", "--now"] } else { &["enable"] };
+        systemctl(how, &self.names()).map(drop)
     }
 
     /// Nothing is started at the next boot any more.
     pub(super) fn disable(&self) -> Result<(), Failure> {
         self.end_trial()?;
-        systemctl(&["disable", &self.service(), &self.closed(), &self.timer(), &self.reporting()]).map(drop)
+        systemctl(&["disable"], &self.all()).map(drop)
     }
 
     /// Ends what runs. The interface was given back before.
     pub(super) fn stop(&self) -> Result<(), Failure> {
-        systemctl(&["stop", &self.timer(), &self.reporting(), &self.service(), &self.closed()]).map(drop)
+        systemctl(&["stop"], &self.all()).map(drop)
     }
 }
 
-fn systemctl(words: &[&str]) -> Result<String, Failure> {
-    let told = Command::new("systemctl").args(words).output();
+fn systemctl(words: &[&str], units: &[String]) -> Result<String, Failure> {
+    let told = Command::new("systemctl").args(words).args(units).output();
     let told = told.map_err(|error| Failure::new(format!("systemctl: {error}; is systemd installed?")))?;
     if told.status.success() {
         return Ok(String::from_utf8_lossy(&told.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&told.stderr);
     let first = said.lines().next().unwrap_or("it failed").trim();
-    Err(Failure::new(format!("systemctl {}: {first}", words.join(" "))))
+    Err(Failure::new(format!("systemctl {} {}: {first}", words.join(" "), units.join(" "))))
 }
 
 /// Makes a directory for root alone.

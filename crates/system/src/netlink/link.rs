@@ -116,6 +116,11 @@ impl Link {
         self.kind.as_deref() == Some(VETH_KIND)
     }
 
+    /// Whether it is made on top of others, whose hardware address it has, or by a program.
+    pub(crate) fn is_made(&self) -> bool {
+        self.kind.is_some() && !self.is_veth()
+    }
+
     /// Whether it is administratively up.
     pub(crate) fn is_up(&self) -> bool {
         self.flags & UP != 0

@@ -32,7 +32,8 @@ pub(super) fn card_among(
     Ok(card_like(links, &state.home, &[&state.nic_name, &state.interface]))
 }
 
-/// The one among `links` that was like `home` and had one of `names`.
+/// The one among `links` that was like `home` and had one of `names`. Other VLANs of a card have the
+/// hardware address of this one, so a device that is made anew is known by its name.
 pub(super) fn card_like(mut links: Vec<Link>, home: &Snapshot, names: &[&String]) -> Option<Link> {
     let is_number = |link: &Link| link.index == home.index;
     let is_mac = |link: &Link| link.mac == home.mac();
@@ -41,7 +42,7 @@ pub(super) fn card_like(mut links: Vec<Link>, home: &Snapshot, names: &[&String]
     let position = links
         .iter()
         .position(|link| is_number(link) && (is_mac(link) || is_name(link)))
-        .or_else(|| links.iter().position(is_mac))
+        .or_else(|| links.iter().position(|link| is_mac(link) && !link.is_made()))
         .or_else(|| links.iter().position(is_name));
     position.map(|position| links.swap_remove(position))
 }
@@ -86,4 +87,65 @@ pub(super) fn free_name(interface: &str, links: &[Link]) -> String {
         number += 1;
     }
     candidate(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::MacAddress;
+
+    use super::*;
+
+    fn link(index: u32, name: &str, mac: u8, kind: Option<&str>) -> Link {
+        Link {
+            index,
+            name: name.to_owned(),
+            is_ethernet: true,
+            mac: MacAddress([2, 0, 0, 0, 0, mac]),
+            permanent_mac: None,
+            mtu: 1500,
+            flags: UP,
+            queue_len: 1000,
+            kind: kind.map(str::to_owned),
+            master: None,
+            below: None,
+            elsewhere: None,
+        }
+    }
+
+    fn home(link: &Link) -> Snapshot {
+        Snapshot {
+            index: link.index,
+            mac: link.mac.0,
+            kind: link.kind.clone(),
+            mtu: link.mtu,
+            up: true,
+            all_multicast: false,
+            queue_len: link.queue_len,
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            neighbours: Vec::new(),
+            settings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_vlan_that_is_made_anew_is_not_mistaken_for_another_of_the_same_card() {
+        let (card, other) = (link(2, "eth0", 1, None), link(4, "eth0.6", 1, Some("vlan")));
+        let before = link(3, "eth0.5", 1, Some("vlan"));
+        let found = |links: &[&Link]| {
+            let links = links.iter().map(|link| (*link).clone()).collect();
+            card_like(links, &home(&before), &[&before.name]).map(|link| link.index)
+        };
+        assert_eq!(found(&[&card, &other, &before]), Some(3));
+        assert_eq!(found(&[&card, &other]), None);
+        assert_eq!(found(&[&card, &other, &link(9, "eth0.5", 1, Some("vlan"))]), Some(9));
+    }
+
+    #[test]
+    fn a_card_that_has_another_name_and_number_is_known_by_its_address() {
+        let before = link(2, "eth0", 1, None);
+        let links = vec![link(3, "eth1", 2, None), link(7, "lan0", 1, None), link(8, "lan0.5", 1, Some("vlan"))];
+        let found = card_like(links, &home(&before), &[&before.name]);
+        assert_eq!(found.map(|link| link.index), Some(7));
+    }
 }

@@ -144,11 +144,12 @@ pub(super) fn stand(path: &Path, card: &Link, admitted: &Admitted) -> Result<(Gu
 }
 
 /// By the driver where there is a card. A pair of virtual devices would then lose its super-frames,
-/// which cost it more than the kernel's own hook; and a driver hands frames in several pieces to no
-/// TAP.
+/// which cost it more than the kernel's own hook; a bond would pass the program on to its cards, and
+/// take no card any more whose driver knows no XDP; and a driver hands frames in several pieces to
+/// no TAP.
 fn attach(program: &Program, card: &Link) -> Result<(OwnedFd, &'static str), XdpError> {
     let by_kernel = || Ok((xdp::attach(program, card.index, Mode::Generic)?, "by the kernel"));
-    if card.is_veth() || card.mtu > PIECE_MTU_MAX {
+    if card.kind.is_some() || card.mtu > PIECE_MTU_MAX {
         return by_kernel();
     }
     match xdp::attach(program, card.index, Mode::Native) {
