@@ -9,6 +9,7 @@ mod daemon;
 mod doctor;
 mod enroll;
 mod failure;
+mod finding;
 mod history;
 mod host;
 mod join;

@@ -10,6 +10,9 @@ use crate::failure::Failure;
 /// The name, among what was found out about the kernel, of whether frames are moved before other programs run.
 pub(crate) const REAL_TIME: &str = "real-time priority";
 
+/// What `status` and `why` say of a host that the site has taken out.
+pub(crate) const OWN_REVOKED: &str = "this host's own certificate was revoked: no host of the site answers it";
+
 /// A question or an order.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
@@ -340,6 +343,9 @@ pub(crate) struct Migration {
     pub(crate) exceptions: BTreeMap<String, String>,
     /// Managers' machines that reach this host in clear.
     pub(crate) management: Vec<String>,
+    /// Hosts on the legacy list, the site's and this host's own: hardware addresses by address.
+    #[serde(default)]
+    pub(crate) legacy: BTreeMap<String, String>,
     /// Hosts that have proved themselves and are remembered.
     pub(crate) proved: usize,
     /// Hosts that speak in clear and were let in.
@@ -665,6 +671,9 @@ pub(crate) struct Peer {
     pub(crate) sends: String,
     pub(crate) receives: String,
     pub(crate) certificate_not_after_unix: u64,
+    /// How far its clock was ahead of this host's in its last handshake; below zero behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock_ahead_s: Option<i64>,
     /// Of a host that speaks in clear.
     #[serde(flatten)]
     pub(crate) in_clear: InClear,
@@ -701,6 +710,26 @@ pub(crate) struct Event {
     pub(crate) unix_ms: u64,
     pub(crate) event: String,
     pub(crate) text: String,
+    /// For programs: what `text` says in words.
+    #[serde(flatten)]
+    pub(crate) about: About,
+}
+
+/// Whom an event is about, as far as it is about one host. Addresses of strangers are claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct About {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mac: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ip: Option<String>,
+    /// Why something was refused: a drop reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// The words of the check that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
 }
 
 /// A frame that was dropped.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bump::Now;
 use cll::{Effect, Instruction};
+use identity::HostIdentity;
 use identity::certificate::utc_text;
 use system::takeover;
 use watch::{Around, Known};
@@ -22,7 +23,7 @@ use crate::failure::Failure;
 use crate::host::expiry::Expiry;
 use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
-use crate::protocol::{self, Answer, Ask, Status};
+use crate::protocol::{self, Answer, Ask, OWN_REVOKED, Status};
 
 /// All of that.
 pub(super) struct Keeping {
@@ -132,7 +133,9 @@ impl Beside for Keeping {
                 self.legacy.retain(|known| *known != (ip, mac));
                 forget_neighbour(&held.config.host.interface, ip, journal);
             }
-            Effect::RememberTime { mac, unix_ms } => self.progress.remember_time(mac, unix_ms),
+            Effect::RememberTime { mac, unix_ms } => {
+                self.progress.remember_time(mac, unix_ms, held.config.clock().now())
+            }
             // Of no use without the files.
             Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) | Effect::KeepSpent(_) => {}
         }
@@ -201,16 +204,22 @@ impl Beside for Keeping {
     }
 
     fn known(&self, snapshot: &Snapshot<LinkLayer>) -> Answer {
-        reports::known(&snapshot.report)
+        reports::known(&snapshot.report, self.progress.clocks())
     }
 
-    fn report(&self, _held: &Held, snapshot: &Snapshot<LinkLayer>, status: &mut Status) {
+    fn report(&self, held: &Held, snapshot: &Snapshot<LinkLayer>, status: &mut Status) {
         let link = &snapshot.report;
         status.peers = reports::peer_count(link);
         let revoked = self.signed.revocations().list().map(|list| list.len());
         status.signed = protocol::Signed { revoked, policy: self.signed.policy_status() };
-        status.migration = Some(self.progress.status(link, &snapshot.ledger));
+        status.migration = Some(self.progress.status(&held.config.cll.legacy, link, &snapshot.ledger));
         status.warnings = self.expiry.warnings(snapshot.now);
+        let is_revoked = |own: &Arc<HostIdentity>| {
+            self.signed.revocations().list().is_some_and(|list| list.names(own.certificate()))
+        };
+        if held.identity.as_ref().is_some_and(is_revoked) {
+            status.warnings.push(OWN_REVOKED.to_owned());
+        }
         status.compression = reports::compression(link);
         status.leases = reports::leases(link);
         status.not_protected.extend(self.progress.not_protected());
