@@ -47,5 +47,7 @@ mod site_service;
 mod stage;
 mod takeover;
 mod thief;
+mod top;
 mod traffic;
+mod why;
 mod wire;
