@@ -75,9 +75,11 @@ impl Daemon {
             return daemon;
         }
         if let Ok(Answer::Peers { peers }) = client::ask(socket, &Ask::Peers) {
-            let of =
-                |peer: &Peer| Certificate { of: peer.name.clone(), not_after_unix: peer.certificate_not_after_unix };
-            daemon.certificates.extend(peers.iter().filter(|peer| peer.certificate_not_after_unix > 0).map(of));
+            let of = |peer: &Peer| Certificate {
+                of: peer.name.clone(),
+                not_after_unix: peer.shown.certificate_not_after_unix,
+            };
+            daemon.certificates.extend(peers.iter().map(of));
             daemon.peers = peers;
         }
         if let Ok(Answer::Drops { examples, .. }) = client::ask(socket, &Ask::Drops) {

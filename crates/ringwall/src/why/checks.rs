@@ -72,7 +72,9 @@ pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
         let what = "this host's clock cannot be right: certificates are judged by when they were issued";
         found.push(Finding::warning(what, "set it, and have chrony or systemd-timesyncd keep it"));
     }
-    let Some((peer, ahead)) = facts.peer().and_then(|peer| Some((peer, peer.clock_ahead_s?))) else { return found };
+    let Some((peer, ahead)) = facts.peer().and_then(|peer| Some((peer, peer.shown.clock_ahead_s?))) else {
+        return found;
+    };
     if ahead.unsigned_abs() > CLOCKS_APART_S {
         let side = if ahead > 0 { "ahead of" } else { "behind" };
         let what = format!("the clock of {} is {} {side} this host's", peer.name, span(ahead.unsigned_abs()));

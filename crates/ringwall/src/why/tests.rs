@@ -137,7 +137,8 @@ fn frames_in_clear_are_told_with_the_rule_that_drops_them() {
 #[test]
 fn clocks_a_minute_apart_are_told_and_a_clock_that_is_right_is_not() {
     let ahead = |seconds| {
-        let peer = Peer { clock_ahead_s: Some(seconds), ..peer("established") };
+        let mut peer = peer("established");
+        peer.shown.clock_ahead_s = Some(seconds);
         Facts { known: Known::Peers(vec![peer]), ..facts() }
     };
     assert_told(&ahead(60), &["ok        association"]);

@@ -10,7 +10,7 @@ use wire::MacAddress;
 
 use super::config::LegacyHost;
 use super::guard::Associations;
-use crate::protocol::{Answer, ClearUse, Compression, InClear, LinkLease, Migration, Peer};
+use crate::protocol::{Answer, ClearUse, Compression, InClear, LinkLease, Migration, Peer, Shown};
 
 /// Whom it knows, in the answer to `peers`.
 pub(super) fn known(link: &Associations, clocks: &BTreeMap<MacAddress, i64>) -> Answer {
@@ -71,8 +71,10 @@ fn peer(report: &PeerReport, clocks: &BTreeMap<MacAddress, i64>) -> Peer {
         agreement: report.agreement.clone(),
         sends: report.sends.clone(),
         receives: report.receives.clone(),
-        certificate_not_after_unix: report.certificate_not_after_unix,
-        clock_ahead_s: clocks.get(&report.mac).copied(),
+        shown: Shown {
+            certificate_not_after_unix: report.certificate_not_after_unix,
+            clock_ahead_s: clocks.get(&report.mac).copied(),
+        },
         in_clear: InClear::default(),
     }
 }
@@ -95,8 +97,7 @@ fn plain(report: &PlainReport) -> Peer {
         agreement: "none".to_owned(),
         sends: in_clear.to_owned(),
         receives: in_clear.to_owned(),
-        certificate_not_after_unix: 0,
-        clock_ahead_s: None,
+        shown: Shown::default(),
         in_clear: InClear {
             would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
             would_break: report.uses.values().map(clear_use).collect(),
