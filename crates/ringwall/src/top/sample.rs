@@ -1,7 +1,7 @@
 //! What is shown: how all daemons of this machine are at one moment.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::client;
@@ -64,7 +64,7 @@ impl Sample {
 }
 
 impl Daemon {
-    fn ask(socket: &PathBuf) -> Daemon {
+    fn ask(socket: &Path) -> Daemon {
         let mut daemon = match client::ask(socket, &Ask::Status) {
             Ok(Answer::Status(status)) => Daemon::of_host(*status),
             Ok(Answer::Gate(status)) => Daemon::of_gate(*status),
