@@ -70,6 +70,12 @@ _ringwall() {
             ringwall,status)
                 cmd="ringwall__subcmd__status"
                 ;;
+            ringwall,top)
+                cmd="ringwall__subcmd__top"
+                ;;
+            ringwall,why)
+                cmd="ringwall__subcmd__why"
+                ;;
             ringwall__subcmd__akd,help)
                 cmd="ringwall__subcmd__akd__subcmd__help"
                 ;;
@@ -195,6 +201,12 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,status)
                 cmd="ringwall__subcmd__help__subcmd__status"
+                ;;
+            ringwall__subcmd__help,top)
+                cmd="ringwall__subcmd__help__subcmd__top"
+                ;;
+            ringwall__subcmd__help,why)
+                cmd="ringwall__subcmd__help__subcmd__why"
                 ;;
             ringwall__subcmd__help__subcmd__akd,run)
                 cmd="ringwall__subcmd__help__subcmd__akd__subcmd__run"
@@ -872,7 +884,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor why top peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1464,7 +1476,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor peers events history explain forecast report metrics config help"
+            opts="join leave site host akd gate shield status doctor why top peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2598,6 +2610,34 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__why)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -5639,6 +5679,54 @@ _ringwall() {
             ;;
         ringwall__subcmd__status)
             opts="-h --config --interface --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__top)
+            opts="-h --config --interface --once --plain --interval --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__why)
+            opts="-h --config --interface --no-probe --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -352,17 +352,23 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 fn print_reason(reason: DropReason, count: u64, examples: &[Example]) {
-    say!("{} ({count} frames)\n  what: {}\n  do:   {}", reason.word(), reason.meaning(), reason.remedy());
+    let lines = reason_lines(reason, count, examples);
+    lines.iter().enumerate().for_each(|(at, line)| say!("{}{line}", if at == 0 { "" } else { "  " }));
+}
+
+/// What a drop reason means, what to do, and who was dropped for it lately.
+pub(crate) fn reason_lines(reason: DropReason, count: u64, examples: &[Example]) -> Vec<String> {
+    let mut lines = vec![
+        format!("{} ({count} frames)", reason.word()),
+        format!("what: {}", reason.meaning()),
+        format!("do:   {}", reason.remedy()),
+    ];
     for example in examples.iter().filter(|example| example.reason == reason.word()) {
         let packet = example.packet.as_ref().map_or_else(String::new, |packet| format!(": {packet}"));
-        say!(
-            "  seen {} ms ago from the {}: {} -> {}, {}, {} bytes{packet}",
-            example.ago_ms,
-            example.from,
-            example.source,
-            example.destination,
-            example.ethertype,
-            example.len
-        );
+        lines.push(format!(
+            "seen {} ms ago from the {}: {} -> {}, {}, {} bytes{packet}",
+            example.ago_ms, example.from, example.source, example.destination, example.ethertype, example.len
+        ));
     }
+    lines
 }

@@ -9,6 +9,7 @@ mod daemon;
 mod doctor;
 mod enroll;
 mod failure;
+mod finding;
 mod history;
 mod host;
 mod join;
@@ -24,7 +25,9 @@ mod recorder;
 mod report;
 mod site;
 mod status;
+mod top;
 mod verdict;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +49,8 @@ use modes::ipsec::command::ShieldCommand;
 use output::say;
 use report::{ForecastArguments, ReportArguments};
 use site::SiteCommand;
+use top::TopArgs;
+use why::WhyArgs;
 
 /// Secures a local network: every frame between two hosts authenticated and encrypted, or at least ARP signed.
 #[derive(Parser, Debug)]
@@ -108,6 +113,22 @@ enum Command {
     /// 3 where nothing is wrong and something could not be looked at.
     #[command(verbatim_doc_comment)]
     Doctor(DoctorArgs),
+    /// What keeps this host and HOST apart, or in clear, or that all is well
+    ///
+    /// It asks the daemon and the kernel, and sends HOST one datagram and some pings. One line and
+    /// one remedy each; what only HOST can tell is said, with what to type there. Exit status: 0
+    /// good, 1 warning, 2 critical, 3 where nothing worse is known. Example:
+    ///   ringwall why 192.0.2.17
+    #[command(verbatim_doc_comment)]
+    Why(WhyArgs),
+    /// How the daemons of this machine are, again and again: drops per second by reason, peers,
+    /// attacks, connections, certificates
+    ///
+    /// Keys: q ends, Tab or 1 to 5 chooses a table, arrows a row, which is explained below, / filters,
+    /// p pauses, s writes all tables to a new file. NO_COLOR is heeded. With --once the exit status
+    /// says how it is, as that of status does.
+    #[command(verbatim_doc_comment)]
+    Top(TopArgs),
     /// Associations with other hosts.
     Peers(AskArgs),
     /// What happened lately.
@@ -191,6 +212,8 @@ fn main() -> ExitCode {
         // Whoever asks how it is takes a failure for no answer.
         Command::Status(args) => (client::status(&args), ExitCode::from(verdict::Level::Unknown as u8)),
         Command::Doctor(args) => (doctor::doctor(&args), ExitCode::from(verdict::Level::Unknown as u8)),
+        Command::Top(args) => (top::top(&args), ExitCode::from(verdict::Level::Unknown as u8)),
+        Command::Why(args) => (why::why(&args), ExitCode::from(verdict::Level::Unknown as u8)),
         command => (run(command).map(|()| ExitCode::SUCCESS), ExitCode::FAILURE),
     };
     outcome.unwrap_or_else(|failure| {
@@ -204,6 +227,8 @@ fn run(command: Command) -> Result<(), Failure> {
         // They have an exit status of their own.
         Command::Status(args) => client::status(&args).map(drop),
         Command::Doctor(args) => doctor::doctor(&args).map(drop),
+        Command::Top(args) => top::top(&args).map(drop),
+        Command::Why(args) => why::why(&args).map(drop),
         Command::Join(arguments) => arguments.run(),
         Command::Leave(arguments) => arguments.run(),
         Command::Site(command) => command.run().map_err(Failure::new),

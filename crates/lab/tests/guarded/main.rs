@@ -48,5 +48,7 @@ mod site_signer;
 mod stage;
 mod takeover;
 mod thief;
+mod top;
 mod traffic;
+mod why;
 mod wire;

@@ -8,6 +8,7 @@ use system::boundary::{Beyond, Boundary, contain};
 
 use super::guard::{Described, Guard, Kind};
 use super::jobs::Jobs;
+use crate::protocol::About;
 
 /// A bump that the run loop drives.
 pub(crate) struct Bounded<K, G> {
@@ -65,7 +66,7 @@ impl<K: Kind, G: Guard<K>> Bounded<K, G> {
     pub(super) fn next_event(&mut self) -> Option<Described> {
         let fault = self.boundary.next_fault();
         fault
-            .map(|fault| Described { word: "internal-error", text: fault.to_string() })
+            .map(|fault| Described { word: "internal-error", text: fault.to_string(), about: About::default() })
             .or_else(|| self.guard.next_event().map(|event| G::describe(&event)))
     }
 

@@ -2,11 +2,14 @@
 
 use bump::{Bump, Instant, Ledger, Now, Sink};
 
+use crate::protocol::About;
+
 /// News of a bump in an operator's words.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) word: &'static str,
     pub(crate) text: String,
+    pub(crate) about: About,
 }
 
 /// A kind of daemon: what its supervisor and its bump have to say to each other.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::Event;
+use crate::protocol::{About, Event};
 
 /// Events that are remembered.
 const EVENTS_MAX: usize = 1024;
@@ -43,25 +43,30 @@ impl Journal {
 
     /// Enters an event that happens now.
     pub(crate) fn note(&mut self, word: &str, text: &str) {
-        self.enter(unix_ms(), word, text);
+        self.note_about(word, text, About::default());
+    }
+
+    /// The same, of an event about one host.
+    pub(super) fn note_about(&mut self, word: &str, text: &str, about: About) {
+        self.enter(unix_ms(), word, text, about);
         let is_alarming = ALARMING.contains(&word);
         self.log(is_alarming, word, text);
     }
 
     /// Enters an attack that was noticed now.
     pub(crate) fn alarm(&mut self, word: &str, text: &str) {
-        self.enter(unix_ms(), word, text);
+        self.enter(unix_ms(), word, text, About::default());
         if !self.told_elsewhere {
             self.log(true, word, text);
         }
     }
 
-    fn enter(&mut self, unix_ms: u64, word: &str, text: &str) {
+    fn enter(&mut self, unix_ms: u64, word: &str, text: &str, about: About) {
         self.last_number += 1;
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
         }
-        let event = Event { number: self.last_number, unix_ms, event: word.to_owned(), text: text.to_owned() };
+        let event = Event { number: self.last_number, unix_ms, event: word.to_owned(), text: text.to_owned(), about };
         self.events.push_back(event);
     }
 
@@ -101,7 +106,7 @@ mod tests {
     fn the_journal_is_bounded_and_numbers_go_on() {
         let mut journal = Journal::default();
         for count in 0..2000 {
-            journal.enter(count, "test", "something");
+            journal.enter(count, "test", "something", About::default());
         }
         assert_eq!(journal.after(0).len(), EVENTS_MAX);
         assert_eq!(journal.after(1998).iter().map(|event| event.number).collect::<Vec<_>>(), [1999, 2000]);

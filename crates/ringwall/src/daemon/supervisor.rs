@@ -293,7 +293,7 @@ impl<W: Ward> Supervisor<W> {
     fn hear_news(&mut self, link: &Link<W::Kind>) {
         while let Some(news) = link.news.next() {
             match news {
-                News::Event(event) => self.journal.note(event.word, &event.text),
+                News::Event(event) => self.journal.note_about(event.word, &event.text, event.about),
                 News::Effect(effect) => self.ward.carry_out(effect, &mut self.journal),
             }
         }

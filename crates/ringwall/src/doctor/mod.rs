@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::client::print_json;
 use crate::failure::Failure;
+use crate::finding::{Finding, overall};
 use crate::output::say;
-use crate::verdict::Level;
 use facts::{Guarded, Machine};
 
 /// What the JSON is called, and its version, which changes when a field goes or means something
@@ -41,34 +41,6 @@ pub(crate) struct DoctorArgs {
     /// Prints JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Finding {
-    level: Level,
-    what: String,
-    /// Empty where nothing is to be done.
-    remedy: String,
-}
-
-impl Finding {
-    fn good(what: impl Into<String>) -> Finding {
-        Finding { level: Level::Good, what: what.into(), remedy: String::new() }
-    }
-
-    fn warning(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Warning, what: what.into(), remedy: remedy.into() }
-    }
-
-    fn critical(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Critical, what: what.into(), remedy: remedy.into() }
-    }
-
-    /// It could not be looked at.
-    fn unknown(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Unknown, what: what.into(), remedy: remedy.into() }
-    }
 }
 
 /// What a check looks at.
@@ -198,10 +170,8 @@ struct Line {
     /// None of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     interface: Option<String>,
-    level: Level,
-    what: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    remedy: String,
+    #[serde(flatten)]
+    finding: Finding,
 }
 
 /// `ringwall doctor`: the exit status says how it is.
@@ -209,7 +179,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let machine = read::machine();
     let guarded = read::guarded(args.config.as_deref());
     let lines = lines(&machine, &guarded);
-    let level = overall(&lines);
+    let level = overall(lines.iter().map(|line| line.finding.level));
     if args.json {
         print_json(&serde_json::json!({
             "schema": SCHEMA, "schema_version": SCHEMA_VERSION, "level": level, "checks": lines,
@@ -228,9 +198,7 @@ fn lines(machine: &Machine, guarded: &[Guarded]) -> Vec<Line> {
         check: check.name,
         about: check.about,
         interface: interface.map(|guarded| guarded.name.clone()),
-        level: finding.level,
-        what: finding.what,
-        remedy: finding.remedy,
+        finding,
     };
     let mut lines = Vec::new();
     for check in CHECKS {
@@ -248,26 +216,7 @@ fn lines(machine: &Machine, guarded: &[Guarded]) -> Vec<Line> {
     lines
 }
 
-/// What could not be looked at is worse than good, and no more: whoever is not root hears of what
-/// he can see.
-fn overall(lines: &[Line]) -> Level {
-    let rank = |level: Level| match level {
-        Level::Good => 0,
-        Level::Unknown => 1,
-        Level::Warning => 2,
-        Level::Critical => 3,
-    };
-    lines.iter().map(|line| line.level).max_by_key(|level| rank(*level)).unwrap_or(Level::Unknown)
-}
-
 fn print(line: &Line) {
-    let word = match line.level {
-        Level::Good => "ok",
-        Level::Warning => "warning",
-        Level::Critical => "critical",
-        Level::Unknown => "unknown",
-    };
     let place = line.interface.as_ref().map_or_else(String::new, |name| format!(" {name}"));
-    let remedy = if line.remedy.is_empty() { String::new() } else { format!("; {}", line.remedy) };
-    say!("{word:<8}  {}{place}: {}{remedy}", line.check, line.what);
+    say!("{}", line.finding.line(&format!("{}{place}", line.check)));
 }

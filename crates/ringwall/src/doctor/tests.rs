@@ -9,6 +9,7 @@ use crate::modes::ConfigFile;
 use crate::modes::cll::peers::InClear;
 use crate::modes::file::Config;
 use crate::protocol::{Answer, Peer, Status};
+use crate::verdict::Level;
 
 /// Set, the document is written instead of compared (packaging/pages.sh).
 const WRITE_VARIABLE: &str = "RINGWALL_WRITE_PAGES";
@@ -94,9 +95,10 @@ fn assert_says(finding: &Finding, level: Level, words: &[&str]) {
 fn where_nothing_is_wrong_all_is_good_and_nothing_is_to_be_done() {
     let lines = lines(&machine(), &[guarded()]);
     assert_eq!(lines.len(), CHECKS.len());
-    let wrong: Vec<_> = lines.iter().filter(|line| line.level != Level::Good || !line.remedy.is_empty()).collect();
+    let wrong: Vec<_> =
+        lines.iter().filter(|line| line.finding.level != Level::Good || !line.finding.remedy.is_empty()).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
-    assert_eq!(overall(&lines), Level::Good);
+    assert_eq!(overall(lines.iter().map(|line| line.finding.level)), Level::Good);
 }
 
 #[test]
@@ -239,17 +241,7 @@ fn peers_in_clear_are_named_with_what_would_be_dropped() {
 
 #[test]
 fn what_could_not_be_looked_at_hides_nothing_that_is_wrong() {
-    let level = |levels: &[Level]| {
-        let line = |level: &Level| Line {
-            check: "x",
-            about: "",
-            interface: None,
-            level: *level,
-            what: String::new(),
-            remedy: String::new(),
-        };
-        overall(&levels.iter().map(line).collect::<Vec<_>>()) as u8
-    };
+    let level = |levels: &[Level]| overall(levels.iter().copied()) as u8;
     use Level::{Critical, Good, Unknown, Warning};
     assert_eq!([level(&[Good]), level(&[Good, Unknown]), level(&[Unknown, Warning])], [0, 3, 1]);
     assert_eq!(level(&[Unknown, Critical, Warning]), 2);

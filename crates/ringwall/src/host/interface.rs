@@ -98,8 +98,8 @@ pub(crate) trait Beside {
         Parts::default()
     }
 
-    /// Certificates that end soon.
-    fn warnings(&self, _now: Now) -> Vec<String> {
+    /// Certificates that end soon, and one that the site has taken back.
+    fn warnings(&self, _held: &Held, _now: Now) -> Vec<String> {
         Vec::new()
     }
 
@@ -328,7 +328,7 @@ impl<B: Beside> Ward for Interface<B> {
         let mut status = self.held.status(being, snapshot);
         status.peers = self.beside.peers(snapshot);
         status.parts = Parts { layers: status.parts.layers, ..self.beside.parts(&self.held, snapshot) };
-        status.warnings = self.beside.warnings(snapshot.now);
+        status.warnings = self.beside.warnings(&self.held, snapshot.now);
         status.not_protected.extend(self.beside.not_protected());
         Answer::Status(Box::new(status))
     }

@@ -15,6 +15,9 @@ use crate::modes::part::{Account, Known};
 pub(crate) use crate::modes::sarp::parts::Key;
 pub(crate) use crate::status::Status;
 
+/// What `status` and `why` say of a host that the site has taken out.
+pub(crate) const OWN_REVOKED: &str = "this host's own certificate was revoked: no host of the site answers it";
+
 /// A question or an order.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
@@ -161,6 +164,26 @@ pub(crate) struct Event {
     pub(crate) unix_ms: u64,
     pub(crate) event: String,
     pub(crate) text: String,
+    /// For programs: what `text` says in words.
+    #[serde(flatten)]
+    pub(crate) about: About,
+}
+
+/// Whom an event is about, as far as it is about one host. Addresses of strangers are claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct About {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mac: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ip: Option<String>,
+    /// Why something was refused: a drop reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// The words of the check that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
 }
 
 /// A frame that was dropped.

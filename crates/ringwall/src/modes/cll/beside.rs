@@ -24,7 +24,7 @@ use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
 use crate::modes::parts::Parts;
 use crate::modes::site_policy::Revoked;
-use crate::protocol::{Answer, Ask};
+use crate::protocol::{Answer, Ask, OWN_REVOKED};
 
 /// All of that.
 pub(super) struct Keeping {
@@ -134,7 +134,9 @@ impl Beside for Keeping {
                 self.legacy.retain(|known| *known != (ip, mac));
                 forget_neighbour(&held.config.host.interface, ip, journal);
             }
-            Effect::RememberTime { mac, unix_ms } => self.progress.remember_time(mac, unix_ms),
+            Effect::RememberTime { mac, unix_ms } => {
+                self.progress.remember_time(mac, unix_ms, held.config.clock().now())
+            }
             // Of no use without the files.
             Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) | Effect::KeepSpent(_) => {}
         }
@@ -203,27 +205,30 @@ impl Beside for Keeping {
     }
 
     fn known(&self, snapshot: &Snapshot<LinkLayer>) -> Answer {
-        reports::known(&snapshot.report)
+        reports::known(&snapshot.report, self.progress.clocks())
     }
 
     fn peers(&self, snapshot: &Snapshot<LinkLayer>) -> usize {
         reports::peer_count(&snapshot.report)
     }
 
-    fn parts(&self, _held: &Held, snapshot: &Snapshot<LinkLayer>) -> Parts {
+    fn parts(&self, held: &Held, snapshot: &Snapshot<LinkLayer>) -> Parts {
         let link = &snapshot.report;
         Parts {
             revoked: self.signed.revocations().list().map(|list| Revoked(list.len())),
             policy: self.signed.policy_status(),
-            migration: Some(self.progress.status(link, &snapshot.ledger)),
+            migration: Some(self.progress.status(&held.config.cll.legacy, link, &snapshot.ledger)),
             compression: reports::compression(link),
             leases: reports::leases(link),
             ..Parts::default()
         }
     }
 
-    fn warnings(&self, now: Now) -> Vec<String> {
-        self.expiry.warnings(now)
+    fn warnings(&self, held: &Held, now: Now) -> Vec<String> {
+        let list = self.signed.revocations().list();
+        let own = held.identity.as_ref().map(|own| own.certificate());
+        let is_revoked = list.zip(own).is_some_and(|(list, own)| list.names(own));
+        self.expiry.warnings(now).into_iter().chain(is_revoked.then(|| OWN_REVOKED.to_owned())).collect()
     }
 
     fn not_protected(&self) -> Option<String> {

@@ -29,10 +29,10 @@ use wire::cll::broadcast::LEAVES_MAX;
 
 use self::kernel_rate::KernelRate;
 use self::names::{
-    CompressName, ExceptionHost, LayersName, LegacyHost, LegacyRole, ManagementHost, PostQuantumName, SealedType,
-    SendSuite, SuiteName,
+    CompressName, ExceptionHost, LayersName, LegacyRole, ManagementHost, PostQuantumName, SealedType, SendSuite,
+    SuiteName,
 };
-pub(crate) use self::names::{MigrationName, Trains};
+pub(crate) use self::names::{LegacyHost, MigrationName, Trains};
 use crate::config::{HookName, Host, Lab, Passed, Profile, Switch};
 use crate::failure::Failure;
 use crate::modes::name::Mode;

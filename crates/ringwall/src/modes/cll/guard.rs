@@ -4,6 +4,7 @@ use bump::{Bump as _, Instant, Ledger, Now, Sink};
 use cll::{Cll, CompressionReport, Effect, Instruction, LeaseReport, PeerReport, PlainReport};
 use system::random::KernelSource;
 
+use super::subject;
 use crate::daemon::{Described, Guard, Jobs, Kind};
 
 /// Jobs work with private keys, which come from the kernel.
@@ -49,7 +50,7 @@ pub(crate) struct Associations {
 
 impl Guard<LinkLayer> for Cll {
     fn describe(event: &cll::Event) -> Described {
-        Described { word: event.word(), text: event.to_string() }
+        Described { word: event.word(), text: event.to_string(), about: subject::of(event) }
     }
 
     fn set_wire_mtu(&mut self, wire_mtu: u16) {

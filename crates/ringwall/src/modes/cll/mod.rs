@@ -9,6 +9,7 @@
 //!   policy and of the host's own file; `signed.rs`: both as one.
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept
 //!   in a file.
+//! - `subject.rs`: whom an event is about.
 //! - `leases.rs`: DHCP under the link layer; `tickets.rs`: what associations are resumed with, on
 //!   disk.
 
@@ -26,6 +27,7 @@ mod revocation;
 mod rules;
 mod signed;
 mod start;
+mod subject;
 mod tickets;
 
 use std::path::PathBuf;

@@ -17,6 +17,9 @@ pub(crate) struct Migration {
     pub(crate) exceptions: BTreeMap<String, String>,
     /// Managers' machines that reach this host in clear.
     pub(crate) management: Vec<String>,
+    /// Hosts on the legacy list, the site's and this host's own: hardware addresses by address.
+    #[serde(default)]
+    pub(crate) legacy: BTreeMap<String, String>,
     /// Hosts that have proved themselves and are remembered.
     pub(crate) proved: usize,
     /// Hosts that speak in clear and were let in.

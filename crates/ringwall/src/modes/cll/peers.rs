@@ -28,10 +28,20 @@ pub(crate) struct Peer {
     pub(crate) agreement: String,
     pub(crate) sends: String,
     pub(crate) receives: String,
-    pub(crate) certificate_not_after_unix: u64,
+    #[serde(flatten)]
+    pub(crate) shown: Shown,
     /// Of a host that speaks in clear.
     #[serde(flatten)]
     pub(crate) in_clear: InClear,
+}
+
+/// What a peer has shown in its handshake.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Shown {
+    pub(crate) certificate_not_after_unix: u64,
+    /// How far its clock was ahead of this host's; below zero behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock_ahead_s: Option<i64>,
 }
 
 /// What mode enforce would have dropped of a host that speaks in clear.

@@ -1,12 +1,15 @@
 //! How far the move to sealed frames is: the mode in force, who has proved himself, and what an
 //! operator changes of both while the daemon runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bump::{Instant, Ledger};
+use bump::{Instant, Ledger, Now};
+use cll::limits::PROVED_MAX;
 use cll::{Instruction, Migration, Policy, ProvedHost};
 use wire::MacAddress;
 
+use super::config::LegacyHost;
 use super::guard::{Associations, LinkLayer};
 use super::known::Known;
 use super::{parts, reports};
@@ -23,6 +26,8 @@ pub(super) struct Progress {
     disk: Disk,
     policy: Policy,
     known: Known,
+    /// How far each host's clock was ahead of ours in its last handshake, in seconds.
+    clocks: BTreeMap<MacAddress, i64>,
 }
 
 impl Progress {
@@ -37,7 +42,7 @@ impl Progress {
                 Ok(Known::anew(disk))
             }
         })?;
-        Ok(Progress { file: file.to_owned(), disk: disk.clone(), policy, known })
+        Ok(Progress { file: file.to_owned(), disk: disk.clone(), policy, known, clocks: BTreeMap::new() })
     }
 
     /// The hosts that have proved themselves.
@@ -58,8 +63,18 @@ impl Progress {
     }
 
     /// A host has said this time in a handshake that was verified.
-    pub(super) fn remember_time(&mut self, mac: MacAddress, unix_ms: u64) {
+    pub(super) fn remember_time(&mut self, mac: MacAddress, unix_ms: u64, now: Now) {
         self.known.remember_time(mac, unix_ms);
+        let Some(wall) = now.wall else { return };
+        if self.clocks.len() < PROVED_MAX || self.clocks.contains_key(&mac) {
+            let seconds = |unix_ms: u64| i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX);
+            self.clocks.insert(mac, seconds(unix_ms).saturating_sub(seconds(wall.unix_ms)));
+        }
+    }
+
+    /// How far each host's clock was ahead of ours in its last handshake, in seconds.
+    pub(super) fn clocks(&self) -> &BTreeMap<MacAddress, i64> {
+        &self.clocks
     }
 
     /// Writes such times now and then.
@@ -116,8 +131,8 @@ impl Progress {
         Ok((read, lines))
     }
 
-    pub(super) fn status(&self, link: &Associations, ledger: &Ledger) -> parts::Migration {
-        reports::migration(&self.policy, self.known.hosts().len(), link, ledger)
+    pub(super) fn status(&self, legacy: &[LegacyHost], link: &Associations, ledger: &Ledger) -> parts::Migration {
+        reports::migration((&self.policy, legacy), self.known.hosts().len(), link, ledger)
     }
 
     /// What the mode leaves open, if it does.

@@ -1,19 +1,22 @@
 //! What the link layer says of itself, in the words of the protocol.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use bump::{DropReason, Ledger};
 use cll::{PeerReport, PlainReport, Policy, ProvedHost, UseReport};
 use watch::Known;
+use wire::MacAddress;
 
-use super::config::MigrationName;
+use super::config::{LegacyHost, MigrationName};
 use super::guard::Associations;
 use super::parts::{Compression, LinkLease, Migration};
-use super::peers::{ClearUse, InClear, Peer};
+use super::peers::{ClearUse, InClear, Peer, Shown};
 use crate::protocol::Answer;
 
 /// Whom it knows, in the answer to `peers`.
-pub(super) fn known(link: &Associations) -> Answer {
+pub(super) fn known(link: &Associations, clocks: &BTreeMap<MacAddress, i64>) -> Answer {
+    let peer = |report| peer(report, clocks);
     Answer::Peers { peers: link.peers.iter().map(peer).chain(link.in_clear.iter().map(plain)).collect() }
 }
 
@@ -52,7 +55,7 @@ pub(super) fn leases(link: &Associations) -> Vec<LinkLease> {
     link.leases.iter().map(lease).collect()
 }
 
-fn peer(report: &PeerReport) -> Peer {
+fn peer(report: &PeerReport, clocks: &BTreeMap<MacAddress, i64>) -> Peer {
     let addresses = report.addresses.iter().map(ToString::to_string);
     let ipv6_addresses = report.ipv6_addresses.iter().map(ToString::to_string);
     Peer {
@@ -70,7 +73,10 @@ fn peer(report: &PeerReport) -> Peer {
         agreement: report.agreement.clone(),
         sends: report.sends.clone(),
         receives: report.receives.clone(),
-        certificate_not_after_unix: report.certificate_not_after_unix,
+        shown: Shown {
+            certificate_not_after_unix: report.certificate_not_after_unix,
+            clock_ahead_s: clocks.get(&report.mac).copied(),
+        },
         in_clear: InClear::default(),
     }
 }
@@ -93,7 +99,7 @@ fn plain(report: &PlainReport) -> Peer {
         agreement: "none".to_owned(),
         sends: in_clear.to_owned(),
         receives: in_clear.to_owned(),
-        certificate_not_after_unix: 0,
+        shown: Shown::default(),
         in_clear: InClear {
             would_drop: report.would_drop.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
             would_break: report.uses.values().map(clear_use).collect(),
@@ -127,7 +133,12 @@ pub(super) fn compression(link: &Associations) -> Option<Compression> {
 }
 
 /// How far the move to sealed frames is.
-pub(super) fn migration(policy: &Policy, proved: usize, link: &Associations, ledger: &Ledger) -> Migration {
+pub(super) fn migration(
+    (policy, legacy): (&Policy, &[LegacyHost]),
+    proved: usize,
+    link: &Associations,
+    ledger: &Ledger,
+) -> Migration {
     let counts = DropReason::ALL.iter().map(|reason| (*reason, ledger.excused[*reason as usize]));
     Migration {
         mode: MigrationName::of(policy.migration),
@@ -137,6 +148,7 @@ pub(super) fn migration(policy: &Policy, proved: usize, link: &Associations, led
             .iter()
             .map(|one| format!("{} ({}), port {}", one.ip, one.mac, one.port))
             .collect(),
+        legacy: legacy.iter().map(|one| (one.ip.to_string(), one.mac.mac().to_string())).collect(),
         proved,
         in_clear: link.in_clear.len(),
         would_drop: counts

@@ -8,6 +8,7 @@ use system::null::NullBump;
 
 use super::kind::{Order, Scrubbed, Scrubbing};
 use crate::daemon::{Described, Guard};
+use crate::protocol::About;
 
 impl Guard<Scrubbed> for Scrubber {
     fn describe(event: &Event) -> Described {
@@ -24,7 +25,7 @@ impl Guard<Scrubbed> for Scrubber {
                 ("memory-full", format!("{}: {what}", named(flow)))
             }
         };
-        Described { word, text }
+        Described { word, text, about: About::default() }
     }
 
     fn set_wire_mtu(&mut self, wire_mtu: u16) {

@@ -6,6 +6,7 @@ use bump::{Instant, Now, Sink};
 use shield::ipsec::{Event, PeerReport, PeerSettings, Shield};
 
 use crate::daemon::{Described, Guard, Kind};
+use crate::protocol::About;
 
 /// The mode.
 pub(crate) struct IpsecShield;
@@ -21,7 +22,8 @@ impl Kind for IpsecShield {
 impl Guard<IpsecShield> for Shield {
     fn describe(event: &Event) -> Described {
         let Event::SpiLearned { peer, spi } = event;
-        Described { word: "spi-learned", text: format!("{peer} sends under the SPI {spi:08x}") }
+        let text = format!("{peer} sends under the SPI {spi:08x}");
+        Described { word: "spi-learned", text, about: About { ip: Some(peer.to_string()), ..About::default() } }
     }
 
     fn obey(&mut self, _now: Now, peers: Vec<PeerSettings>, _sink: &mut dyn Sink) {

@@ -1,14 +1,17 @@
 //! A host that signs ARP as a bump that a daemon drives.
 
 use std::convert::Infallible;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use bump::{Instant, Now, Sink};
+use bump::{DropReason, Instant, Now, Sink};
 use identity::signing::SigningKey;
 use sarp::akd::Records;
 use sarp::{Completion, Event, Host, Job, KnownHost, Report, SharedKeys};
+use wire::MacAddress;
 
 use crate::daemon::{Described, Guard, Jobs, Kind};
+use crate::protocol::About;
 
 /// Answers that a distributor makes before it hands them over: the price of looking and waking is
 /// shared, and the first waits for less than half a millisecond.
@@ -61,11 +64,30 @@ impl Jobs<Host> for Signer {
     }
 }
 
+/// Whom an event is about.
+fn subject(event: &Event) -> About {
+    let about = |ip: Option<Ipv4Addr>, mac: Option<MacAddress>, reason: Option<DropReason>| About {
+        ip: ip.map(|ip| ip.to_string()),
+        mac: mac.map(|mac| mac.to_string()),
+        reason: reason.map(|reason| reason.word().to_owned()),
+        ..About::default()
+    };
+    match event {
+        Event::NoKey { ip } | Event::KeyChanged { ip } => about(Some(*ip), None, None),
+        Event::Refused { ip, mac, reason } => about(Some(*ip), Some(*mac), Some(*reason)),
+        Event::DhcpRefused { mac, reason } | Event::DhcpServerRefused { mac, reason } => {
+            about(None, Some(*mac), Some(*reason))
+        }
+        Event::AddressClaimed { ip, by } => about(Some(*ip), Some(*by), None),
+        _ => About::default(),
+    }
+}
+
 /// Its own messages are short, and the rest passes as it is, so the size of packets is nothing to
 /// it.
 impl Guard<SignedArp> for Host {
     fn describe(event: &Event) -> Described {
-        Described { word: event.word(), text: event.to_string() }
+        Described { word: event.word(), text: event.to_string(), about: subject(event) }
     }
 
     fn obey(&mut self, now: Now, order: Order, sink: &mut dyn Sink) {
