@@ -251,8 +251,8 @@ fn check_config(args: &FileArgs) -> Result<(), Failure> {
 }
 
 fn show_config(args: &FileArgs) -> Result<(), Failure> {
-    let (file, config) = args.load()?;
-    say!("{}", config.shown(&file)?.trim_end());
+    let (_, config) = args.load()?;
+    say!("{}", config.shown()?.trim_end());
     let ConfigFile::Host(config) = config else { return Ok(()) };
     for what in config.not_carried() {
         say!("# dropped by name in this version: {what}");

@@ -55,12 +55,12 @@ impl ConfigFile {
     }
 
     /// What is in force, defaults included, as a file.
-    pub(crate) fn shown(&self, file: &Path) -> Result<String, Failure> {
+    pub(crate) fn shown(&self) -> Result<String, Failure> {
         match self {
             ConfigFile::Host(config) => toml::to_string(config),
             ConfigFile::Gate(config) => {
                 let records = config.records.clone();
-                toml::to_string(&GateConfig { gate: config.gate.filled(file)?, records })
+                toml::to_string(&GateConfig { gate: config.gate.filled(), records })
             }
         }
         .map_err(Failure::new)

@@ -9,7 +9,7 @@ use scrub::Rule;
 use system::takeover::{Change, Gateway, GatewayFollower, Role};
 use watch::Around;
 
-use super::config::{Gate, GateConfig};
+use super::config::{Gate, GateConfig, Mtu};
 use super::kind::{Scrubbed, Scrubbing};
 use super::orders;
 use super::parts::{GateCard, GateFrames, GateStatus};
@@ -183,11 +183,11 @@ impl Ward for Cards {
             uptime_s: being.uptime_s,
             interface: self.trusted.clone(),
             preset: self.gate.preset.word().to_owned(),
-            changed_rules: self.gate.rules.clone(),
+            changed_rules: self.gate.rules.iter().map(|(rule, action)| ((*rule).into(), (*action).into())).collect(),
             trusted: self.card(Role::Trusted),
             untrusted: self.card(Role::Untrusted),
             mirror: self.card(Role::Mirror),
-            mtu: self.gate.mtu.unwrap_or(self.gateway.mtu() as usize),
+            mtu: self.gate.mtu.map_or(self.gateway.mtu() as usize, Mtu::size),
             adopted: self.gateway.adopted,
             on_exit: self.gate.on_exit.word().to_owned(),
             probes: self.probes.clone().into_iter().chain(precedence(snapshot)).collect(),

@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod sides;
 mod trace;
+mod values;
 
 use clap::Subcommand;
 use scrub::settings::{Preset, Settings};

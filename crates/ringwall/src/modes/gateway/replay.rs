@@ -25,11 +25,12 @@ use wire::layer::{self, protocol, transport_checksum};
 use wire::offload::{self, begun_checksum};
 use wire::{EtherType, MacAddress, tcp};
 
-use super::config::{Gate, GateConfig, PresetName, network};
+use super::config::{Gate, GateConfig, PresetName};
 use super::progress::Progress;
 use super::report::{Fates, Lacks, Report};
 use super::sides::{Sides, Speakers};
 use super::trace::{Left, Seen, Trace, Written};
+use super::values::network;
 use crate::failure::Failure;
 
 /// Nobody guesses numbers in a file, and the same capture gives the same result.
@@ -121,12 +122,12 @@ impl ReplayArgs {
         if self.null {
             return Ok(Settings::null());
         }
-        let (file, gate) = match &self.config {
-            Some(file) => (file.as_path(), GateConfig::load(file)?.gate),
-            None => (Path::new("the command line"), Gate::default()),
+        let gate = match &self.config {
+            Some(file) => GateConfig::load(file)?.gate,
+            None => Gate::default(),
         };
         let preset = self.preset.unwrap_or(gate.preset);
-        let mut settings = Gate { preset, ..gate }.settings(file, scrub::limits::MTU)?;
+        let mut settings = Gate { preset, ..gate }.settings(scrub::limits::MTU);
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }

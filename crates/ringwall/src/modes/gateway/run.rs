@@ -17,7 +17,7 @@ use system::sandbox::{Calls, Sandbox};
 use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
 
 use super::cards::Cards;
-use super::config::{Gate, GateConfig, PresetName};
+use super::config::{Gate, GateConfig, Mtu, PresetName};
 use super::keys::{self, Kept};
 use super::kind::Scrubbed;
 use super::mirror::Mirrored;
@@ -99,7 +99,6 @@ impl RunArgs {
             name.clone().ok_or_else(|| Failure::file(&file, format!("no {key} interface is named"), &remedy))
         };
         let (trusted, untrusted) = (named("trusted", &gate.trusted)?, named("untrusted", &gate.untrusted)?);
-        gate.settings(&file, scrub::limits::MTU)?;
         Ok(Plan { file, gate, as_read, trusted, untrusted })
     }
 }
@@ -173,7 +172,11 @@ fn prepare(
 fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
     let gate = &plan.gate;
     let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
-    let mut settings = gate.settings(&plan.file, gateway.mtu() as usize)?;
+    if gate.mtu.is_none() {
+        let wrong = |what| Failure::file(&plan.file, format!("MTU of the cards: {what}"), "set gate.mtu");
+        Mtu::try_from(u64::from(gateway.mtu())).map_err(wrong)?;
+    }
+    let mut settings = gate.settings(gateway.mtu() as usize);
     match kept {
         Kept::Before(keys) => {
             if gate.adopt.is_none() {
