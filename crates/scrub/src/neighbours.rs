@@ -88,8 +88,10 @@ impl Neighbours {
     }
 }
 
-/// Whether it is routing between neighbours, who speak with a hop limit of 1: OSPF (RFC 2328, A.1), and external BGP unless it
-/// asks for 255 (RFC 5082). A host that is no neighbour takes nothing from OSPF. A segment of BGP with a low hop limit leaves
+/// Whether it is routing between neighbours, who speak with a hop limit of 1: OSPF (RFC 2328, A.1),
+/// and external BGP unless it
+/// asks for 255 (RFC 5082). A host that is no neighbour takes nothing from OSPF. A segment of BGP
+/// with a low hop limit leaves
 /// with the largest that was seen in its connection, so if the connection came to be, the segment reaches the host.
 fn is_for_neighbour(ip: &Ip, carried: &[u8]) -> bool {
     match (ip.protocol(), carried.first_chunk()) {

@@ -41,7 +41,8 @@ const PSEUDO_MAP_FD: u8 = 1;
 
 /// The hook's number in `enum bpf_attach_type` of linux/bpf.h.
 pub(crate) const XDP_HOOK: u32 = 37;
-/// The program reads frames through helpers, so it also takes those that lie in pieces (`BPF_F_XDP_HAS_FRAGS`, Linux 5.18).
+/// The program reads frames through helpers, so it also takes those that lie in pieces
+/// (`BPF_F_XDP_HAS_FRAGS`, Linux 5.18).
 pub(crate) const READS_PIECES: u32 = 1 << 5;
 
 /// A helper of linux/bpf.h.

@@ -118,7 +118,8 @@ impl Clear {
         rules.claim(&macs, ip)
     }
 
-    /// Whether group frames of this host come signed as well, key or not. Frames to one that has fallen back go in clear.
+    /// Whether group frames of this host come signed as well, key or not. Frames to one that has
+    /// fallen back go in clear.
     fn signs_groups(&self, mac: MacAddress) -> bool {
         self.rules.proved.contains(mac) && !self.hosts.contains_key(&mac)
     }
@@ -149,7 +150,8 @@ impl Clear {
         }
     }
 
-    /// A frame under a seal whose inside contradicts the peer's certificate: dropped, but where everything is only noted.
+    /// A frame under a seal whose inside contradicts the peer's certificate: dropped, but where
+    /// everything is only noted.
     pub(super) fn excuse_insider(
         &mut self,
         now: Now,
@@ -165,7 +167,8 @@ impl Clear {
         Ok(())
     }
 
-    /// A peer that has a key speaks in clear all the same: control judges whether it has fallen back. What was opened before
+    /// A peer that has a key speaks in clear all the same: control judges whether it has fallen
+    /// back. What was opened before
     /// is told first.
     fn hear_plain(
         &mut self,

@@ -19,7 +19,8 @@ pub enum Event {
         /// The flow.
         flow: FlowId,
     },
-    /// Segments show that others of their connection took another path; the scrubber needs to be the only one (the paper's
+    /// Segments show that others of their connection took another path; the scrubber needs to be
+    /// the only one (the paper's
     /// section IV-A).
     AsymmetricPath {
         /// The connection that showed it.

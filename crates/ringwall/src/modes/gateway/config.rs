@@ -26,6 +26,13 @@ const MTU_MIN: u64 = 1280;
 /// Largest link MTU: the longest IP packet.
 const MTU_MAX: u64 = 65_535;
 
+/// Bounds of the memory that a gateway takes, in bytes.
+const MEMORY_MIN: u64 = 1 << 20;
+const MEMORY_MAX: u64 = 1 << 40;
+/// Most connections, and most exchanges of other protocols, that can be remembered.
+const FLOWS_MAX: u64 = 1 << 26;
+const EXCHANGES_MAX: u64 = 1 << 24;
+
 /// The longest packet of a link, in bytes.
 pub(crate) type Mtu = Bounded<MTU_MIN, MTU_MAX>;
 
@@ -136,9 +143,9 @@ pub(crate) struct Gate {
     /// Longest packet on either link; without it what the interfaces say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mtu: Option<Mtu>,
-    pub(crate) memory_max_bytes: Bounded<{ 1 << 20 }, { 1 << 40 }>,
-    pub(crate) flows_max: Bounded<1, { 1 << 26 }>,
-    pub(crate) exchanges_max: Bounded<1, { 1 << 24 }>,
+    pub(crate) memory_max_bytes: Bounded<MEMORY_MIN, MEMORY_MAX>,
+    pub(crate) flows_max: Bounded<1, FLOWS_MAX>,
+    pub(crate) exchanges_max: Bounded<1, EXCHANGES_MAX>,
     pub(crate) on_exit: OnExit,
     /// Before whom the data path runs, if before anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
