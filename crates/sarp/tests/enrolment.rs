@@ -134,6 +134,7 @@ fn invitation(name: &str) -> Invitation {
         addresses: vec![],
         subnets: vec![],
         preapproved: false,
+        by_service: false,
         validity: DAY,
         valid: DAY,
     }
