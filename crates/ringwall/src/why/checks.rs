@@ -98,6 +98,10 @@ fn span(seconds: u64) -> String {
 }
 
 pub(super) fn association(facts: &Facts) -> Vec<Finding> {
+    if matches!(facts.known, Known::Nobody) && facts.status.mode != "null" && facts.way != Way::Here {
+        let what = format!("mode {} has no associations of its own with hosts", facts.status.mode);
+        return vec![Finding::unknown(what, "see `ringwall peers` and `ringwall explain`")];
+    }
     let Some(peer) = facts.peer().filter(|peer| peer.state != "plain") else { return Vec::new() };
     let heard = peer.last_opened_s.map_or_else(|| "never".to_owned(), |ago| format!("{} ago", span(ago)));
     let who = format!("{} ({})", peer.name, peer.mac);

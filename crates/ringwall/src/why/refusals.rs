@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use bump::DropReason;
 
+use super::checks::clear;
 use super::facts::{Facts, Known, Path, Way};
 use crate::finding::Finding;
+use crate::protocol::Key;
 
 /// Drop reasons that keep two hosts apart, of frames that make no event.
 const APART: [&str; 6] =
@@ -85,11 +87,17 @@ pub(super) fn challenge(facts: &Facts) -> Vec<Finding> {
 }
 
 pub(super) fn answer(facts: &Facts) -> Vec<Finding> {
-    let is_met =
-        facts.peer().is_some() || facts.listed().is_some() || matches!(facts.path, Path::Whole | Path::Short(_));
-    let is_other = !matches!(facts.way, Way::Link | Way::Unknown) || matches!(facts.known, Known::Nobody);
-    let is_refused = facts.news().any(|event| event.about.reason.is_some()) || facts.dropped().next().is_some();
-    if is_met || is_other || is_refused {
+    let has_key = |keys: &[Key]| keys.iter().any(|key| facts.target.has_ip(&key.address));
+    let is_known = match &facts.known {
+        Known::Peers(_) => facts.peer().is_some(),
+        Known::Keys(keys) => has_key(keys),
+        Known::Nobody => true,
+    };
+    let is_met = is_known || facts.listed().is_some() || matches!(facts.path, Path::Whole | Path::Short(_));
+    let is_other = !matches!(facts.way, Way::Link | Way::Unknown);
+    // A frame that was dropped for something else says nothing of why nobody answers.
+    let is_told = !refused(facts).is_empty() || !clear(facts).is_empty();
+    if is_met || is_other || is_told {
         return Vec::new();
     }
     let host = facts.target.word();
