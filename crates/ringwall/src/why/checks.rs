@@ -98,8 +98,8 @@ fn span(seconds: u64) -> String {
 }
 
 pub(super) fn association(facts: &Facts) -> Vec<Finding> {
-    if matches!(facts.known, Known::Nobody) && facts.status.mode != "null" && facts.way != Way::Here {
-        let what = format!("mode {} has no associations of its own with hosts", facts.status.mode);
+    if matches!(facts.known, Known::Nobody) && facts.status.mode.protects() && facts.way != Way::Here {
+        let what = format!("mode {} has no associations of its own with hosts", facts.status.mode.word());
         return vec![Finding::unknown(what, "see `ringwall peers` and `ringwall explain`")];
     }
     let Some(peer) = facts.peer().filter(|peer| peer.state != "plain") else { return Vec::new() };

@@ -7,6 +7,7 @@ use identity::certificate::Refusal;
 use super::facts::{Facts, Known, Path, Target, Way};
 use super::*;
 use crate::metrics::tests::link_layer;
+use crate::modes::name::Mode;
 use crate::protocol::{About, Answer, Event, Example, Key, Peer};
 use crate::verdict::Level;
 
@@ -126,7 +127,7 @@ fn what_says_nothing_of_an_association_makes_nothing_good() {
     let flooded = Facts { examples: vec![dropped("not-for-us", 10)], ..facts() };
     assert_told(&flooded, &["critical  answer"]);
     let mut shield = Facts { known: Known::Nobody, ..facts() };
-    shield.status.mode = "shield".to_owned();
+    shield.status.mode = Mode::Shield;
     assert_told(&shield, &["unknown   association: mode shield"]);
 }
 
@@ -137,14 +138,14 @@ fn in_mode_sarp_a_key_stands_for_an_answer() {
         let mut facts = Facts { known: Known::Keys(keys), path: Path::Silent, ..facts() };
         let sarp = r#"{ "clock_unix_s": 1, "window_s": 60, "sign_requests": true, "keys": 1, "open_requests": 0,
             "distributors_silent": false, "asked_first": null, "distributors": [], "known_hosts": 0 }"#;
-        facts.status.sarp = Some(serde_json::from_str(sarp).expect("as the protocol has it"));
+        facts.status.parts.sarp = Some(serde_json::from_str(sarp).expect("as the protocol has it"));
         facts
     };
     assert_told(&of(vec![key(true)]), &["ok        key: the key of 192.0.2.2 is here"]);
     assert_told(&of(vec![key(false)]), &["warning   key"]);
     assert_told(&of(Vec::new()), &["warning   key: no key", "critical  answer"]);
     let mut silent = of(vec![key(true)]);
-    silent.status.sarp.as_mut().expect("it").distributors_silent = true;
+    silent.status.parts.sarp.as_mut().expect("it").distributors_silent = true;
     assert_told(&silent, &["critical  key: no key distributor", "ok        key"]);
 }
 
