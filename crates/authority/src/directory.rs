@@ -43,6 +43,7 @@ use tempfile::Builder;
 use wire::MacAddress;
 
 use crate::audit::Act;
+pub use crate::enrolment::number_text;
 use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
 use crate::limits::MAX_ISSUED;
 pub use crate::repository::Sharing;
@@ -53,7 +54,7 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use acts::{acting, check_record, note};
 pub use backup::Restored;
-pub use enrolling::{Application, AskedFor, Invitation, number_text};
+pub use enrolling::{Application, AskedFor, Invitation};
 pub use policy::{change_policy, policy, policy_file};
 pub use renewing::{Given, Renewed, Terms};
 pub use revoking::{Revoked, is_revoked};

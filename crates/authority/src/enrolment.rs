@@ -15,6 +15,12 @@ use zeroize::Zeroizing;
 use crate::site::{join, names_extension, subject};
 use crate::{Error, Random, Request, random_bytes};
 
+/// The number of a token as managers see it.
+#[must_use]
+pub fn number_text(number: u64) -> String {
+    format!("{number:016x}")
+}
+
 /// A new key and the request for its certificate.
 pub struct KeyAndRequest {
     /// The private key in PEM; it never leaves the host.

@@ -15,6 +15,7 @@ use super::renewing::is_in_first_half;
 use super::{Delivery, Directory, Entry, Sharing, acts};
 use crate::audit::Act;
 use crate::enrolment::by_token::associated;
+use crate::enrolment::number_text;
 use crate::limits::{MAX_SEALED_LEN, MAX_TOKEN_VALIDITY};
 use crate::repository::enrolment::{self, Applicant, Enrolment, Progress};
 use crate::repository::{HostEntry, Subnet};
@@ -320,12 +321,6 @@ impl Directory {
             _ => Err(Error::NoApplicant(which.to_owned())),
         }
     }
-}
-
-/// The number of a token as managers see it.
-#[must_use]
-pub fn number_text(number: u64) -> String {
-    format!("{number:016x}")
 }
 
 /// A token as the record has it.

@@ -2,8 +2,9 @@
 
 use identity::certificate::Role;
 
-use super::{Directory, Sharing, number_text};
+use super::{Directory, Sharing};
 use crate::enrolment::by_service::{Application, Believed, Outcome};
+use crate::enrolment::number_text;
 use crate::repository::enrolment::{self, Answer};
 use crate::{Error, Random};
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddress;
 
 use super::by_token::Applying;
+use super::number_text;
 use crate::Error;
-use crate::directory::number_text;
 use crate::repository::encoded::Bytes;
 use crate::repository::enrolment::{Answer, Applicant};
 

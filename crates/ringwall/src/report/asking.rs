@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use identity::tls::{self, Credentials, Service};
 use identity::token::Token;
 
-use super::command::unix_s;
+use super::forecast::unix_s;
 use super::hurried::Hurried;
 use crate::failure::Failure;
 

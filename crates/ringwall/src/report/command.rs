@@ -11,7 +11,7 @@ use identity::{HostIdentity, pem};
 use serde::{Deserialize, Serialize};
 
 use super::asking::{Proof, Way};
-use super::forecast::now_unix_ms;
+use super::forecast::{now_unix_ms, unix_s};
 use super::gather;
 use crate::client::print_json;
 use crate::config::DEFAULT_FILE;
@@ -69,12 +69,6 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     say!("reported to {address}");
     fetch_policy(&way, &config, &identity, newest)?;
     fetch_revoked(&way, &config, &identity, newest)
-}
-
-/// The time, which a certificate is judged by.
-pub(crate) fn unix_s() -> Option<u64> {
-    let unix_s = now_unix_ms() / 1000;
-    (unix_s > 0).then_some(unix_s)
 }
 
 /// Puts a newer policy where the daemon looks for it. The authority's signature is what counts.

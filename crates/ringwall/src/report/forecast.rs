@@ -222,6 +222,12 @@ fn print(report: &Report, forecast: &Forecast) {
     }
 }
 
+/// The time, which a certificate is judged by.
+pub(crate) fn unix_s() -> Option<u64> {
+    let unix_s = now_unix_ms() / 1000;
+    (unix_s > 0).then_some(unix_s)
+}
+
 pub(crate) fn now_unix_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

@@ -21,9 +21,9 @@ use wire::MacAddress;
 
 pub(crate) use asking::{Proof, Way};
 pub(crate) use command::{
-    ENROLMENT_PATH, Newest, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report, unix_s,
+    ENROLMENT_PATH, Newest, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report,
 };
-pub(crate) use forecast::{ForecastArguments, forecast};
+pub(crate) use forecast::{ForecastArguments, forecast, unix_s};
 
 /// What it is called, and its version, which changes when a field goes or means something else.
 const SCHEMA: &str = "ringwall-report";
