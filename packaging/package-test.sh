@@ -11,9 +11,9 @@ program=$1
 package_most=6000000
 installed_most=20480
 
-for tool in dpkg-deb dpkg-shlibdeps strip python3; do
+for tool in dpkg-deb dpkg-shlibdeps strip ar xz python3; do
     if ! command -v "$tool" >/dev/null; then
-        skip "Debian package: no $tool (packages dpkg-dev, binutils)"
+        skip "Debian package: no $tool (packages dpkg-dev, binutils, xz-utils)"
         exit 3
     fi
 done
