@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 # nftables is no tool of the build: the program closes interfaces with it.
 build_packages="gcc libc6-dev make cmake nftables"
 # The program's libraries by their packages (dpkg-dev), the bill of materials.
-package_packages="binutils dpkg-dev python3"
+package_packages="binutils dpkg-dev python3 xz-utils"
 # The LAN (iproute2, ethtool, util-linux), honest traffic (ping), DHCP (dnsmasq, without the service that its own package
 # starts, udhcpc, and dhclient for DHCPv6), who watches (tcpdump) and who attacks.
 demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udhcpc \
