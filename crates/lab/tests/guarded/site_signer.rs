@@ -194,7 +194,8 @@ fn a_service_that_is_killed_at_any_moment_costs_a_host_nothing_but_time() {
 /// One question to a signer; none if it does not answer.
 fn ask(socket: &Path, question: &Value) -> Option<Value> {
     let mut stream = UnixStream::connect(socket).ok()?;
-    stream.set_read_timeout(Some(SOON)).ok()?;
+    // One that was killed closes its end at once.
+    stream.set_read_timeout(Some(PATIENT)).ok()?;
     stream.write_all(format!("{question}\n").as_bytes()).ok()?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).ok()?;
@@ -271,6 +272,8 @@ fn at_every_call(
                 }
                 was_killed = true;
                 drop(first.take());
+                // The kernel closes what a killed process listened at a moment after its connections.
+                process::until("nobody answers there", SOON, || Ok(UnixStream::connect(&socket).is_err())).ok()?;
                 let started = start_signer(signer_command(site.directory(), &socket), &log).ok()?;
                 again = Some(started);
                 ask(&socket, question)
