@@ -17,6 +17,7 @@ pub(crate) mod modes {
     }
     pub(crate) mod gateway {
         pub(crate) mod config;
+        pub(crate) mod values;
     }
     pub(crate) mod ipsec {
         pub(crate) mod config;
@@ -39,7 +40,7 @@ pub(crate) fn config_file(data: &[u8]) {
     let file = PathBuf::from("/dev/shm").join(format!("ringwall-fuzz-{}.toml", std::process::id()));
     let load = |text: &[u8]| {
         std::fs::write(&file, text).expect("written");
-        let loaded = modes::any_file::ConfigFile::load(&file).and_then(|config| config.shown(&file));
+        let loaded = modes::any_file::ConfigFile::load(&file).and_then(|config| config.shown());
         std::fs::remove_file(&file).expect("removed");
         loaded
     };
