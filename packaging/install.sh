@@ -69,7 +69,6 @@ put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
 done
-put 644 packaging/network/in-place.conf "$prefix/share/ringwall/in-place.conf"
 sed "s#@LIBEXECDIR@#$libexec#" packaging/network/70-ringwall.rules >"$unit"
 put 644 "$unit" "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
