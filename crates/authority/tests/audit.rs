@@ -1,6 +1,8 @@
 //! The record of what was done: what is in it, and that no change of it goes unnoticed.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use authority::directory::{Delivery, Invitation, Pace, Restored, Sharing, acting
 use authority::files::Overwrite;
 use authority::limits::{AUDIT_FILE_LEN, AUDIT_FILES, SITE_VALIDITY};
 use authority::{Directory, Error, Request};
+use common::random;
 use identity::Profile;
 use identity::certificate::Role;
 use proptest::prelude::*;
@@ -19,16 +22,6 @@ use wire::MacAddress;
 /// 2027-01-15T08:00:00Z.
 const NOW_UNIX_S: u64 = 1_800_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 struct Stage {
     place: TempDir,

@@ -1,6 +1,8 @@
 //! A site in files: nothing is overwritten, nothing is half done, nothing is issued twice.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +17,7 @@ use authority::limits::SITE_VALIDITY;
 use authority::repository::enrolment::{Answer, Applicant};
 use authority::repository::{Standing, Subnet};
 use authority::{Directory, Error, Request, directory, enrolment, repository};
+use common::random;
 use identity::certificate::{CertificateRequest, Role};
 use identity::distributor::RequestKey;
 use identity::token::Token;
@@ -24,16 +27,6 @@ use wire::MacAddress;
 
 /// 2027-01-15T08:00:00Z.
 const NOW_UNIX_S: u64 = 1_800_000_000;
-
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 fn request(name: &str, last: u8) -> Request {
     Request::new(name, MacAddress([2, 0, 0, 0, 0, last]), vec![Ipv4Addr::new(10, 0, 0, last)]).expect("request")

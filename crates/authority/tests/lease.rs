@@ -1,11 +1,14 @@
 //! The certificates that a DHCP server makes with its leases, as every peer checks them and as openssl does.
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::net::Ipv4Addr;
 use std::process::Command;
 
 use authority::lease::Grant;
 use authority::{Error, LeaseAuthority, Request, Site};
+use common::random;
 use identity::certificate::{HostCertificate, Role, Verified};
 use identity::{HostIdentity, IdentityError, Refusal, pem};
 use wire::MacAddress;
@@ -16,16 +19,6 @@ const HOUR_S: u64 = 3600;
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const SERVER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 129);
-
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 /// A site, its DHCP server's identity, and a host's without an address.
 struct Cast {

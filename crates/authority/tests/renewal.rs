@@ -1,6 +1,8 @@
 //! Who gets another certificate for the key that he has, and what he takes for one.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -11,6 +13,7 @@ use authority::files::{self, Overwrite};
 use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
 use authority::repository::Subnet;
 use authority::{Directory, Error, Request, enrolment};
+use common::random;
 use identity::certificate::{CertificateRequest, Role};
 use identity::dhcp_key::client_id;
 use identity::signing::ed25519_pkcs8_from_seed;
@@ -27,16 +30,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const LATER_UNIX_S: u64 = NOW_UNIX_S + 20 * DAY.as_secs();
 
 const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false };
-
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 /// A site with a host `a` that is good for 30 days.
 struct Stage {

@@ -1,6 +1,8 @@
 //! One site key follows another: who gets it, when it counts, and who gets nothing.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use authority::directory::{Change, Delivery, Given, Pace, Restored, Sharing, Ter
 use authority::files::{self, Overwrite};
 use authority::limits::{SHARED_KEY_AFTER, SHARED_KEY_GRACE, SITE_VALIDITY};
 use authority::{Directory, Error, Request, enrolment};
+use common::random;
 use identity::certificate::{CertificateRequest, Role};
 use identity::host::{IdentityBlock, IdentityError};
 use identity::shared_keys::NO_END;
@@ -20,16 +23,6 @@ use zeroize::Zeroizing;
 /// 2027-01-15T08:00:00Z.
 const NOW_UNIX_S: u64 = 1_800_000_000;
 const DAY_S: u64 = 24 * 60 * 60;
-
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 struct Stage {
     place: TempDir,

@@ -1,12 +1,15 @@
 //! The authority in memory: what it issues, and what openssl says of it.
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
+mod common;
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::Duration;
 
 use authority::{Error, Request, Site, enrolment};
+use common::random;
 use identity::certificate::{CertificateRequest, RequestError, Role};
 use identity::profile::{KeyLength, PaperKey, RsaHash, RsaKey};
 use identity::site_key::SiteKey;
@@ -17,17 +20,6 @@ use wire::MacAddress;
 const NOW_UNIX_S: u64 = 1_800_000_000;
 const DAY_S: u64 = 86_400;
 const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
-
-/// Bytes that differ from call to call and from `seed` to `seed`.
-fn random(seed: u8) -> impl FnMut(&mut [u8]) {
-    let mut counter = 0u64;
-    move |bytes| {
-        for chunk in bytes.chunks_mut(32) {
-            counter += 1;
-            chunk.copy_from_slice(&identity::hash::sha256(&[&[seed], &counter.to_be_bytes()])[..chunk.len()]);
-        }
-    }
-}
 
 fn site(seed: u8) -> Site {
     Site::create("lab", &mut random(seed), NOW_UNIX_S).expect("site")

@@ -348,6 +348,9 @@ fn check_pace<K: Ord>(asked: &Mutex<BTreeMap<K, Instant>>, who: K, every: Durati
     if asked.len() as u64 >= HOSTS_MAX {
         asked.retain(|_, at| at.elapsed() < every);
     }
+    if asked.len() as u64 >= HOSTS_MAX && !asked.contains_key(&who) {
+        return Err(Refusal::TooOften);
+    }
     asked.insert(who, Instant::now());
     Ok(())
 }

@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
         .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
     confine(dir).map_err(Failure::new)?;
     tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
-    let mut signer = Signer { dir: dir.clone(), validity: DAY * *days, pace: Pace::new(Instant::now()) };
+    let mut signer = Signer::new(dir.clone(), DAY * *days, Instant::now());
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -156,10 +156,17 @@ struct Signer {
     dir: PathBuf,
     /// Of a certificate that is renewed.
     validity: Duration,
-    pace: Pace,
+    /// Of renewals, whose hosts the service has seen the certificates of.
+    renewals: Pace,
+    /// Of applications, which anybody may send: strangers exhaust this one alone.
+    applications: Pace,
 }
 
 impl Signer {
+    fn new(dir: PathBuf, validity: Duration, now: Instant) -> Signer {
+        Signer { dir, validity, renewals: Pace::new(now), applications: Pace::new(now) }
+    }
+
     /// Answers one question.
     fn converse(&mut self, stream: UnixStream) -> io::Result<()> {
         stream.set_read_timeout(Some(ASKER_TIME_MAX))?;
@@ -192,7 +199,7 @@ impl Signer {
         if proved.name() != host {
             return Err(Refusal::Request);
         }
-        self.pace.check(host, Instant::now())?;
+        self.renewals.check(host, Instant::now())?;
         let terms = Terms { validity: self.validity, early: false };
         let by = format!("host {host}, by the service");
         let renewed = self.act(&by, |directory, surroundings| {
@@ -202,7 +209,7 @@ impl Signer {
     }
 
     fn enrol(&mut self, application: &Application) -> Result<Answer, Refusal> {
-        self.pace.check(&application.token(), Instant::now())?;
+        self.applications.check(&application.token(), Instant::now())?;
         let outcome = self.act("who has the token, by the service", |directory, surroundings| {
             apply(directory, application, surroundings.random, surroundings.unix_s)
         })?;

@@ -15,7 +15,6 @@ use identity::certificate::Role;
 use identity::token::Token;
 use wire::MacAddress;
 
-use super::pace::Pace;
 use super::{Answer, Question, Refusal, Signer};
 use crate::report::unix_s;
 
@@ -52,7 +51,7 @@ impl Stage {
     }
 
     fn signer(&self) -> Signer {
-        Signer { dir: self.path(), validity: 30 * DAY, pace: Pace::new(Instant::now()) }
+        Signer::new(self.path(), 30 * DAY, Instant::now())
     }
 
     /// The identity of a host whose certificate is in its second half.
@@ -162,6 +161,22 @@ fn one_host_cannot_have_the_authority_sign_without_end() {
     let answers: Vec<Answer> = (0..12).map(|_| signer.answer(renewal("a", &a))).collect();
     assert!(answers.contains(&Answer::Refused(Refusal::TooOften)), "{answers:?}");
     assert_eq!(stage.issued_to("a"), 2);
+}
+
+#[test]
+fn strangers_who_make_tokens_up_keep_no_host_from_its_renewal() {
+    let stage = Stage::set();
+    let (a, token) = (stage.due("a", 1, Role::Host), Stage::set().invite(Role::Host, true));
+    let mut signer = stage.signer();
+    let genuine = serde_json::to_value(enrolment(&token, &begin(&token), MAC, false)).expect("JSON");
+    let mut made_up = |number: u64| {
+        let mut question = genuine.clone();
+        question["enrolment"]["number"] = number.into();
+        signer.answer(serde_json::from_value(question).expect("a question"))
+    };
+    let exhausted = (1..2000).any(|number| made_up(number) == Answer::Refused(Refusal::TooOften));
+    assert!(exhausted, "so many strangers have a limit");
+    assert!(matches!(signer.answer(renewal("a", &a)), Answer::Renewed(_)));
 }
 
 proptest::proptest! {
