@@ -242,7 +242,8 @@ mod tests {
     }
 
     /// A request, as a pattern.
-    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|renewal|enrolment) HTTP/1.1\r\n(Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}";
+    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|renewal|enrolment) HTTP/1.1\r\n\
+        (Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}";
 
     proptest::proptest! {
         /// However it comes in pieces, it is the same request.
