@@ -47,15 +47,16 @@ put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/r
 [ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
-for name in ringwall@.service ringwall-closed@.service ringwall-gate@.service ringwall-renew@.service ringwall-renew@.timer \
-    ringwall-metrics.service ringwall-metrics.timer ringwall-report@.service ringwall-report@.timer \
+for name in ringwall@.service ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
+    ringwall-renew@.service ringwall-renew@.timer ringwall-metrics.service ringwall-metrics.timer ringwall-report@.service ringwall-report@.timer \
     ringwall-site.service ringwall-signer.service; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
-# What udev closes as soon as it is made needs a way out, and no closing.
-sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^Wants=/d; /^After=/d; /^# It begins by/d; 2d
-    1s#.*#\# A rule of udev closes the VLAN or bond %i as soon as it is made, and starts ringwall@%i.#
+# What is closed as soon as it is made needs a way out, and no closing.
+sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^After=/d; /^# It begins by/d; 2d
+    s#^Wants=.*#Wants=ringwall-made@%i.service#
+    1s#.*#\# ringwall-made@%i and a rule of udev close the VLAN or bond %i when it is made; the rule starts ringwall@%i.#
     s#^Description=.*#Description=Have Ringwall guard %i whenever it is made#
     /^Before=/d; s#^WantedBy=.*#WantedBy=multi-user.target#" \
     packaging/ringwall-closed@.service >"$unit"
@@ -69,6 +70,7 @@ put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
 done
+put 644 packaging/network/in-place.conf "$prefix/share/ringwall/in-place.conf"
 sed "s#@LIBEXECDIR@#$libexec#" packaging/network/70-ringwall.rules >"$unit"
 put 644 "$unit" "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"

@@ -34,13 +34,13 @@ dpkg-deb -x "$package" "$tree"
 dpkg-deb -e "$package" "$work/control"
 for file in sbin/ringwall lib/ringwall/closed.sh lib/systemd/system/ringwall@.service lib/systemd/system/ringwall-akd@.service \
     lib/systemd/system/ringwall-gate@.service lib/systemd/system/ringwall-closed@.service \
-    lib/systemd/system/ringwall-virtual@.service \
+    lib/systemd/system/ringwall-virtual@.service lib/systemd/system/ringwall-made@.service \
     lib/systemd/system/ringwall-renew@.timer lib/systemd/system/ringwall-metrics.service \
     lib/systemd/system/ringwall-metrics.timer lib/systemd/system/ringwall-report@.timer \
     lib/systemd/system/ringwall-report@.service lib/systemd/system/ringwall-site.service \
     lib/systemd/system/ringwall-signer.service share/ringwall/monitoring/ringwall.rules.yml \
     share/ringwall/wireshark/ringwall.lua lib/x86_64-linux-gnu/wireshark/plugins/ringwall.lua \
-    share/ringwall/monitoring/ringwall.dashboard.json share/ringwall/monitoring/prometheus.yml lib/systemd/network/10-ringwall.network lib/systemd/network/10-ringwall.link \
+    share/ringwall/monitoring/ringwall.dashboard.json share/ringwall/monitoring/prometheus.yml share/ringwall/in-place.conf lib/systemd/network/10-ringwall.network lib/systemd/network/10-ringwall.link \
     lib/udev/rules.d/70-ringwall.rules lib/sysusers.d/ringwall.conf lib/tmpfiles.d/ringwall.conf \
     share/man/man8/ringwall.8.gz share/man/man5/ringwall.toml.5.gz share/bash-completion/completions/ringwall \
     share/zsh/vendor-completions/_ringwall share/fish/vendor_completions.d/ringwall.fish \

@@ -45,6 +45,7 @@ pub(crate) use guard::{Described, Guard, Kind};
 pub(crate) use jobs::{Jobs, NoJobs};
 pub(crate) use journal::Journal;
 pub(crate) use link::{Link, Unanswered};
+pub(crate) use notice::Notice;
 pub(crate) use precedence::Precedence;
 pub(crate) use queue::Reply;
 use quiet::Quiet;

@@ -12,14 +12,14 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 const VARIABLE: &str = "NOTIFY_SOCKET";
 
 /// The way to the service manager.
-pub(super) struct Notice(Option<UnixDatagram>);
+pub(crate) struct Notice(Option<UnixDatagram>);
 
 impl Notice {
-    pub(super) const READY: &str = "READY=1";
-    pub(super) const STOPPING: &str = "STOPPING=1";
-    pub(super) const WATCHDOG: &str = "WATCHDOG=1";
+    pub(crate) const READY: &str = "READY=1";
+    pub(crate) const STOPPING: &str = "STOPPING=1";
+    pub(crate) const WATCHDOG: &str = "WATCHDOG=1";
 
-    pub(super) fn open() -> Notice {
+    pub(crate) fn open() -> Notice {
         let Some(name) = std::env::var_os(VARIABLE) else { return Notice(None) };
         let connected = connect(&name);
         if let Err(error) = &connected {
@@ -29,7 +29,7 @@ impl Notice {
     }
 
     /// Says it. Nobody waits for a manager that does not listen.
-    pub(super) fn say(&self, what: &str) {
+    pub(crate) fn say(&self, what: &str) {
         if let Some(socket) = &self.0 {
             let _ = socket.send(what.as_bytes());
         }

@@ -9,6 +9,7 @@
 //! - `identity.rs`: who this host is; `renewal.rs`: another certificate for the same key;
 //!   `renewed.rs`: the daemon takes it; `expiry.rs`: certificates that end soon.
 //! - `policy.rs`: the site's policy, as it was signed.
+//! - `made.rs`: shuts a VLAN or a bond as soon as it is made.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 //!
 //! What only one mode has is in its folder in `modes`.
@@ -18,6 +19,7 @@ pub(crate) mod expiry;
 pub(crate) mod identity;
 pub(crate) mod interface;
 pub(crate) mod kernel;
+mod made;
 pub(crate) mod policy;
 mod release;
 mod renewal;
@@ -27,6 +29,7 @@ mod revert;
 mod run;
 pub(crate) mod start;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -119,6 +122,15 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
+    /// Shuts a VLAN or a bond of this name as soon as it is made; `ringwall-made@` runs it.
+    #[command(hide = true)]
+    CloseWhenMade {
+        /// Its name.
+        interface: String,
+        /// What closes an interface: called with `close` and its name.
+        #[arg(value_name = "PROGRAM")]
+        closing: PathBuf,
+    },
 }
 
 impl HostCommand {
@@ -132,6 +144,7 @@ impl HostCommand {
             HostCommand::Enroll(arguments) => arguments.run(),
             HostCommand::Renew(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
+            HostCommand::CloseWhenMade { interface, closing } => made::close_when_made(&interface, &closing),
         }
     }
 }

@@ -33,6 +33,7 @@ mod in_place;
 mod interfaces;
 mod join;
 mod kept;
+mod made;
 mod nft;
 mod nic;
 mod pair;
@@ -61,6 +62,7 @@ pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, r
 pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use interfaces::{Found, Sort, addresses, interfaces, is_wireless};
 pub use kept::{Instruction, Kept};
+pub use made::Made;
 pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use shortcut::Shortcut;

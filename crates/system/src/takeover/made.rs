@@ -1,0 +1,106 @@
+//! VLANs and bonds that a manager of the network makes, heard of as soon as the kernel has them.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::netlink::link::Link;
+use crate::netlink::{Connection, Message, Subscription};
+use crate::wait::{PollFd, PollFlags, wait};
+
+/// Sorts of devices that are made on others and may be guarded, by the kernel's names.
+const KINDS: [&str; 2] = ["vlan", "bond"];
+
+/// Hears of each VLAN or bond with one name that appears in a network namespace.
+pub struct Made {
+    subscription: Subscription,
+    connection: Connection,
+    interface: String,
+    /// The newest one, by its index.
+    last: Option<u32>,
+}
+
+impl Made {
+    /// Hears of devices with the name `interface` in the calling thread's network namespace, the one
+    /// that is there already included.
+    ///
+    /// # Errors
+    /// The kernel has no socket of netlink for this process.
+    pub fn watch(interface: &str) -> io::Result<Made> {
+        let subscription = Subscription::open(libc::RTNLGRP_LINK)?;
+        Ok(Made { subscription, connection: Connection::open()?, interface: interface.to_owned(), last: None })
+    }
+
+    /// Waits for the next such device; its index.
+    ///
+    /// # Errors
+    /// The kernel refuses to wait, or to say what is there.
+    pub fn await_next(&mut self) -> io::Result<u32> {
+        if self.last.is_none() {
+            let now = self.connection.link_by_name(&self.interface)?;
+            if let Some(index) = now.and_then(|link| self.is_new(&link)) {
+                return Ok(index);
+            }
+        }
+        loop {
+            let socket = self.subscription.as_fd();
+            wait(&mut [PollFd::new(&socket, PollFlags::IN)], None)?;
+            if let Some(index) = self.heard()? {
+                return Ok(index);
+            }
+        }
+    }
+
+    /// The newest device in what the kernel has said, if there was one. Where it has said more than
+    /// the socket could hold, it is asked.
+    fn heard(&mut self) -> io::Result<Option<u32>> {
+        let links: Vec<Link> = match self.subscription.next() {
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                self.connection.link_by_name(&self.interface)?.into_iter().collect()
+            }
+            messages => messages?.iter().filter_map(appeared).collect(),
+        };
+        Ok(links.iter().filter_map(|link| self.is_new(link)).last())
+    }
+
+    /// Its index, unless it was there before. A device that takes the name later counts from then on.
+    fn is_new(&mut self, link: &Link) -> Option<u32> {
+        let is_meant = link.name == self.interface && link.kind.as_deref().is_some_and(|kind| KINDS.contains(&kind));
+        (is_meant && self.last.replace(link.index) != Some(link.index)).then_some(link.index)
+    }
+}
+
+/// The device that a message says is there. Bridges report their ports in messages of their own
+/// family, which look alike.
+fn appeared(message: &Message) -> Option<Link> {
+    let is_link = message.body.first().is_some_and(|family| i32::from(*family) == libc::AF_UNSPEC);
+    (is_link && message.kind == libc::RTM_NEWLINK).then(|| Link::parse(message)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(index: u32, name: &str, kind: &str) -> Link {
+        // `struct ifinfomsg`, and no attributes.
+        let body = [&[0; 4], &index.to_ne_bytes()[..], &[0; 8]].concat();
+        let link = Link::parse(&Message { kind: libc::RTM_NEWLINK, body }).expect("a whole header");
+        Link { name: name.to_owned(), kind: Some(kind.to_owned()), ..link }
+    }
+
+    #[test]
+    fn each_device_counts_once_and_only_of_the_name_and_of_a_sort_that_is_made() {
+        let mut made = Made::watch("bond0").expect("netlink");
+        let told = [
+            (7, "bond0", "bond", true),
+            (7, "bond0", "bond", false),
+            (8, "bond1", "bond", false),
+            // A TAP takes the name while the device is in a namespace.
+            (9, "bond0", "tun", false),
+            (10, "bond0", "vlan", true),
+            (7, "bond0", "bond", true),
+        ];
+        for (index, name, kind, is_new) in told {
+            assert_eq!(made.is_new(&device(index, name, kind)), is_new.then_some(index), "{index} {name} {kind}");
+        }
+    }
+}
