@@ -121,6 +121,9 @@ _ringwall() {
             ringwall__subcmd__gate,replay)
                 cmd="ringwall__subcmd__gate__subcmd__replay"
                 ;;
+            ringwall__subcmd__gate,respond)
+                cmd="ringwall__subcmd__gate__subcmd__respond"
+                ;;
             ringwall__subcmd__gate,rules)
                 cmd="ringwall__subcmd__gate__subcmd__rules"
                 ;;
@@ -141,6 +144,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__gate__subcmd__help,replay)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__replay"
+                ;;
+            ringwall__subcmd__gate__subcmd__help,respond)
+                cmd="ringwall__subcmd__gate__subcmd__help__subcmd__respond"
                 ;;
             ringwall__subcmd__gate__subcmd__help,rules)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__rules"
@@ -228,6 +234,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__gate,replay)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__replay"
+                ;;
+            ringwall__subcmd__help__subcmd__gate,respond)
+                cmd="ringwall__subcmd__help__subcmd__gate__subcmd__respond"
                 ;;
             ringwall__subcmd__help__subcmd__gate,rules)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__rules"
@@ -1170,7 +1179,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate)
-            opts="-h --log-json --help run release flows block replay rules help"
+            opts="-h --log-json --help run release flows block respond replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1244,7 +1253,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help)
-            opts="run release flows block replay rules help"
+            opts="run release flows block respond replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1314,6 +1323,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__gate__subcmd__help__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1417,6 +1440,44 @@ _ringwall() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__gate__subcmd__respond)
+            opts="-h --config --interface --eve-socket --eve --severity --signature --dry-run --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --severity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --signature)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1616,7 +1677,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate)
-            opts="run release flows block replay rules"
+            opts="run release flows block respond replay rules"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1672,6 +1733,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__gate__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

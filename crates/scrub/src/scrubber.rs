@@ -98,6 +98,12 @@ impl Scrubber {
         self.stages.flows.block(now, flow)
     }
 
+    /// Whether a connection is remembered that is not blocked.
+    #[must_use]
+    pub fn remembers(&self, flow: &FlowId) -> bool {
+        self.stages.flows.remembers(flow)
+    }
+
     /// Lets a blocked connection begin again. False if it was not blocked.
     pub fn unblock(&mut self, flow: &FlowId) -> bool {
         self.stages.flows.unblock(flow)

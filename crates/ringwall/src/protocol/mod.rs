@@ -53,6 +53,9 @@ pub(crate) enum Ask {
         vlans: u32,
         /// Unblock it.
         undo: bool,
+        /// Block it only if it is remembered.
+        #[serde(default)]
+        if_remembered: bool,
     },
     /// Read the configuration again, as far as that is possible without a restart.
     Reload,

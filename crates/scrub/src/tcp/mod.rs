@@ -385,14 +385,21 @@ impl Flows {
         len == max
     }
 
+    /// Whether the connection is remembered and not blocked.
+    pub(crate) fn remembers(&self, id: &FlowId) -> bool {
+        self.known(id).is_some_and(|(_, class)| class != Class::Blocked)
+    }
+
     /// Lets a blocked connection begin again. False if it was not blocked.
     pub(crate) fn unblock(&mut self, id: &FlowId) -> bool {
-        let Some(index) = self.table.find(&Key::from(id)) else { return false };
-        let is_blocked = self.table.get(index).is_some_and(|flow| flow.state.class() == Class::Blocked);
-        if is_blocked {
-            self.forget(index);
-        }
-        is_blocked
+        let Some((index, Class::Blocked)) = self.known(id) else { return false };
+        self.forget(index);
+        true
+    }
+
+    fn known(&self, id: &FlowId) -> Option<(Index, Class)> {
+        let index = self.table.find(&Key::from(id))?;
+        Some((index, self.table.get(index)?.state.class()))
     }
 }
 

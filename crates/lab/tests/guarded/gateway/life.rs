@@ -7,7 +7,7 @@ use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
 use rustix::process::Signal;
 
-use super::{Path, TRUSTED, perform_between, perform_with};
+use super::{Path, TRUSTED, UNTRUSTED, perform_between, perform_with};
 use crate::stage::{Outcome, SOON};
 
 /// Sends `word` from one end to the other.
@@ -144,7 +144,6 @@ fn a_connection_is_listed_and_ended_by_the_operator() {
         process::must(path.command(&["gate", "block", ends[0], ends[1]]))?;
         assert_eq!(path.json(&["gate", "block"])?[0]["untrusted"], ends[1], "it is listed");
         client.write_all(b"anybody there?").map_err(Failure::io("talking"))?;
-        let hung_up = |end: &mut TcpStream| end.read(&mut [0]).map_or_else(|error| error.kind(), |_| ErrorKind::Other);
         assert_eq!(hung_up(&mut client), ErrorKind::ConnectionReset);
         assert_eq!(hung_up(&mut server), ErrorKind::ConnectionReset);
         process::must(path.command(&["gate", "block", "--undo", ends[0], ends[1]]))?;
@@ -153,4 +152,55 @@ fn a_connection_is_listed_and_ended_by_the_operator() {
         assert!(again.stderr.contains("is not blocked"), "{}", again.stderr);
         Ok(())
     });
+}
+
+/// No intrusion detection system of Suricata's kind is to be had here: its alert is written in its
+/// documented form, with the source and the destination as it sees them on the wire.
+#[test]
+fn a_connection_that_an_ids_condemns_ends_whichever_side_began() {
+    perform_between("", |path| {
+        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        let [mut other, mut other_server] = path.connect(&path.trusted, &path.untrusted, UNTRUSTED, 5002)?;
+        let [mut spared, mut spared_server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5003)?;
+        let pairs = [(&mut client, &mut server), (&mut other, &mut other_server), (&mut spared, &mut spared_server)];
+        for (one, end) in pairs {
+            say(one, end, b"hello").map_err(Failure::io("talking"))?;
+        }
+        let alerts = [alert(&client, 1, 3001)?, alert(&other, 3, 3002)?, alert(&spared, 2, 3003)?];
+        let nobody = r#"{"event_type":"alert","src_ip":"10.6.0.9","src_port":1,"dest_ip":"10.6.0.8","dest_port":2,
+            "proto":"TCP","alert":{"severity":1,"signature_id":9}}"#;
+        let nobody = nobody.replace('\n', "");
+        let text = format!("{}\n{}\n{}\n{nobody}\nnoise\n", alerts[0], alerts[1], alerts[2]);
+        let words = ["gate", "respond", "--eve", "-", "--severity", "1", "--signature", "3002"];
+        let told = process::ask(path.command(&words), text.as_bytes())?;
+        assert!(told.status.success(), "{}", told.stderr);
+        let counted = "2 ended; alerts that ended nothing: 1 not chosen, 1 of connections that are unknown";
+        assert!(told.stdout.contains(counted), "{}", told.stdout);
+        assert!(told.stdout.contains("1 lines malformed"), "{}", told.stdout);
+        client.write_all(b"anybody there?").map_err(Failure::io("talking"))?;
+        other.write_all(b"anybody there?").map_err(Failure::io("talking"))?;
+        for end in [&mut client, &mut server, &mut other, &mut other_server] {
+            assert_eq!(hung_up(end), ErrorKind::ConnectionReset);
+        }
+        say(&mut spared, &mut spared_server, b"still here").map_err(Failure::io("talking"))
+    });
+}
+
+fn alert(end: &TcpStream, severity: u8, signature: u32) -> Result<String, Failure> {
+    let (from, to) =
+        (end.local_addr().map_err(Failure::io("asking"))?, end.peer_addr().map_err(Failure::io("asking"))?);
+    let ends = format!(
+        r#""src_ip":"{}","src_port":{},"dest_ip":"{}","dest_port":{}"#,
+        from.ip(),
+        from.port(),
+        to.ip(),
+        to.port()
+    );
+    let alert =
+        format!(r#"{{"action":"allowed","severity":{severity},"signature_id":{signature},"signature":"TEST"}}"#);
+    Ok(format!(r#"{{"event_type":"alert",{ends},"proto":"TCP","alert":{alert}}}"#))
+}
+
+fn hung_up(end: &mut TcpStream) -> ErrorKind {
+    end.read(&mut [0]).map_or_else(|error| error.kind(), |_| ErrorKind::Other)
 }

@@ -123,7 +123,7 @@ pub(crate) fn block(args: &BlockArgs) -> Result<(), Failure> {
     let [trusted, untrusted] = args.ends[..] else {
         return args.gate.list(&Ask::Flows { limit: usize::MAX, address: None, state: Some(BLOCKED.to_owned()) });
     };
-    let order = Ask::Block { trusted, untrusted, vlans: args.vlan, undo: args.undo };
+    let order = Ask::Block { trusted, untrusted, vlans: args.vlan, undo: args.undo, if_remembered: false };
     let Answer::Blocked { changed } = args.gate.ask(&order)? else { return Ok(()) };
     match (changed, args.undo) {
         (true, false) => say!("{trusted} - {untrusted} is blocked; both sides hear it with the next segment"),

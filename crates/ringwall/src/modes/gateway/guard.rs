@@ -6,7 +6,7 @@ use bump::{Instant, Now, Sink};
 use scrub::{Event, FlowId, Scrubber};
 use system::null::NullBump;
 
-use super::kind::{Order, Scrubbed, Scrubbing};
+use super::kind::{Order, Scrubbed, Scrubbing, Wish};
 use crate::daemon::{Described, Guard};
 use crate::protocol::About;
 
@@ -51,7 +51,11 @@ impl Guard<Scrubbed> for Scrubber {
             }
             Order::Block(wanted, reply) => {
                 let flow = &wanted.flow;
-                let changed = if wanted.undo { self.unblock(flow) } else { self.block(now.since_boot, flow) };
+                let changed = match wanted.wish {
+                    Wish::Unblock => self.unblock(flow),
+                    Wish::BlockRemembered if !self.remembers(flow) => false,
+                    Wish::Block | Wish::BlockRemembered => self.block(now.since_boot, flow),
+                };
                 reply.give(changed);
             }
         }

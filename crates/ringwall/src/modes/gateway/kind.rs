@@ -72,6 +72,14 @@ impl Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct Blocking {
     pub(crate) flow: FlowId,
-    /// To unblock it.
-    pub(crate) undo: bool,
+    pub(crate) wish: Wish,
+}
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Block,
+    /// To block it if it is remembered; another one does not begin to be.
+    BlockRemembered,
+    Unblock,
 }

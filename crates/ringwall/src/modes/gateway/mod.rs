@@ -5,13 +5,15 @@
 //!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
 //! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the
 //!   daemon;
-//!   `kind.rs`: what its two threads say to each other.
+//!   `kind.rs`: what its two threads say to each other; `respond.rs`: connections ended for an IDS,
+//!   `condemned.rs`: what that says.
 //! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`:
 //!   what
 //!   became of single frames, `fields.rs`: what stands in them; `progress.rs`: how far it is;
 //!   `report.rs`: what it says at its end.
 
 mod cards;
+mod condemned;
 pub(crate) mod config;
 mod fields;
 mod flows;
@@ -24,6 +26,7 @@ pub(crate) mod parts;
 mod progress;
 mod replay;
 mod report;
+mod respond;
 mod run;
 mod sides;
 mod trace;
@@ -37,6 +40,7 @@ use crate::failure::Failure;
 use crate::output::say;
 use flows::{BlockArgs, FlowsArgs};
 use replay::ReplayArgs;
+use respond::RespondArgs;
 use run::{ReleaseArgs, RunArgs};
 
 /// `ringwall gate …`
@@ -56,6 +60,12 @@ pub(crate) enum GateCommand {
     #[command(after_help = "Example, with addresses and ports as `ringwall gate flows` shows them:\n  \
         ringwall gate block 192.0.2.10:443 198.51.100.7:50123\n\nWhat is blocked is forgotten when the daemon ends.")]
     Block(BlockArgs),
+    /// Ends the TCP connections that an intrusion detection system condemns in its EVE records.
+    #[command(after_help = "Examples:\n  \
+        ringwall gate respond --eve-socket /run/ringwall-ids/eve.sock --severity 1\n  \
+        tail -n 0 -F /var/log/suricata/eve.json | ringwall gate respond --eve - --signature 2010937\n\n\
+        Suricata writes to the socket with `filetype: unix_stream` in eve-log.")]
+    Respond(RespondArgs),
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
@@ -75,6 +85,7 @@ impl GateCommand {
             GateCommand::Release(args) => run::release(&args),
             GateCommand::Flows(args) => flows::flows(&args),
             GateCommand::Block(args) => flows::block(&args),
+            GateCommand::Respond(args) => respond::respond(&args),
             GateCommand::Replay(args) => replay::replay(&args),
             GateCommand::Rules => {
                 print_rules();

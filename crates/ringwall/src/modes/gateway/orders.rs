@@ -3,7 +3,7 @@
 use bump::Side;
 use scrub::{FlowId, FlowReport};
 
-use super::kind::{Blocking, Order, Scrubbed, Wanted};
+use super::kind::{Blocking, Order, Scrubbed, Wanted, Wish};
 use crate::daemon::reports::silence;
 use crate::daemon::{Command, Link, Unanswered};
 use crate::protocol::{Answer, Ask, Flow};
@@ -21,9 +21,14 @@ pub(super) fn of_flows(ask: &Ask, link: &Link<Scrubbed>) -> Answer {
             let told = link.question(|reply| Command::Order(Order::ListFlows(wanted, reply)));
             told.map(|flows| Answer::Flows { flows: flows.iter().map(flow).collect() })
         }
-        Ask::Block { trusted, untrusted, vlans, undo } => {
+        Ask::Block { trusted, untrusted, vlans, undo, if_remembered } => {
             let flow = FlowId { trusted: *trusted, untrusted: *untrusted, vlans: *vlans };
-            let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, undo: *undo }, reply)));
+            let wish = match (undo, if_remembered) {
+                (true, _) => Wish::Unblock,
+                (false, true) => Wish::BlockRemembered,
+                (false, false) => Wish::Block,
+            };
+            let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, wish }, reply)));
             told.map(|changed| Answer::Blocked { changed })
         }
         _ => return ask.not_known(),
