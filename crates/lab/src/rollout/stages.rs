@@ -345,9 +345,8 @@ impl Rollout<'_> {
         for some in machines.chunks(AT_ONCE) {
             thread::scope(|scope| {
                 let leaving: Vec<_> = some.iter().map(|machine| scope.spawn(|| machine.leave())).collect();
-                let left = leaving.into_iter().map(|one| one.join());
-                left.map(|one| one.unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
-                    .collect::<Result<(), Failure>>()
+                let mut left = leaving.into_iter().map(|one| one.join());
+                left.try_for_each(|one| one.unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
             })?;
         }
         Ok(())
