@@ -3955,13 +3955,17 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__enforce)
-            opts="-h --for --anyway --since --dir --log-json --help"
+            opts="-h --for --except --anyway --since --dir --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --except)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4571,7 +4575,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__import)
-            opts="-h --dir --out --by-service --days --valid --dry-run --json --log-json --help"
+            opts="-h --dir --out --by-service --policy --days --valid --dry-run --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

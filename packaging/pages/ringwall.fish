@@ -187,6 +187,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l days -d 'How long certificates last' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l valid -d 'How long the tokens serve: 30m, 24h, 7d' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l by-service -d 'Hosts enrol over the site\'s service (`ringwall join --service`)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l policy -d 'Put printers and routers into the site\'s policy as well, for all hosts at once; a site whose policy has no group yet begins in observe'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l dry-run -d 'Say what would be made, and make nothing'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l log-json -d 'Writes the log as JSON'
@@ -269,6 +270,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from forecast" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from forecast" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l for -d 'How long the trial is, 5 minutes at least: 15m, 1h' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l except -d 'A hardware address that may be cut off, such as an attacker\'s; the forecast is judged without it. Repeat it for several' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l since -d 'What was heard within this time counts in the forecast: 30s, 5m, 1h, 7d' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l anyway -d 'Also where the forecast says that something would break, or is not complete'

@@ -7,4 +7,5 @@ pub mod failure;
 pub mod guard;
 pub mod net;
 pub mod receivers;
+pub mod rollout;
 pub mod stacks;

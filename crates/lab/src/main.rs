@@ -3,7 +3,7 @@
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what),
 //! `demo` (the table), `bench` (the papers' tables), `disguise` (what scanners see of a host),
 //! `sim` (a LAN in memory), `receivers` (who reads what of an attack), which `compare` prints;
-//! `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
+//! `rollout` (a site from clear to sealed and back); `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.
@@ -20,7 +20,7 @@ mod standing;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringwall_lab::{cleanup, disguise, failure, guard, net};
+use ringwall_lab::{cleanup, disguise, failure, guard, net, rollout};
 
 use crate::failure::Failure;
 
@@ -47,6 +47,8 @@ enum Subject {
     Disguise(disguise::Args),
     /// Run link layers and signed ARP on simulated LANs with faults and attackers and check what must always hold
     Sim(sim::Args),
+    /// Move a LAN from clear to sealed frames and back by the manual's commands, under constant traffic and attack
+    Rollout(rollout::Args),
     /// Attack real network stacks and models of others, without the scrubber and behind it, and print who read what others did not
     Receivers(compare::Args),
     /// Take a folder of captures through `gate replay` in every preset and print what changed in which and why
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Subject::Bench(args) => bench::run(args),
         Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
+        Subject::Rollout(args) => rollout::run(args),
         Subject::Receivers(args) => compare::run(args),
         Subject::Corpus(args) => corpus::run(args),
         Subject::Up(args) => standing::up(args),

@@ -1170,6 +1170,73 @@ mod tests {
         let rows: Value = serde_json::from_str(&again).expect("JSON");
         assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
         assert_eq!(rows[0]["name"], "lp1", "what a manager has written stays");
+
+        // Somebody claims the address of a host that the manager knows, and has a name, too.
+        let claimed = format!("{leases}1795590772 00:1b:21:00:00:66 192.0.2.17 desk-66 *\n");
+        fs::write(place.path().join("leases"), claimed).expect("written");
+        let survey = format!("{survey} --table @/hosts.csv");
+        let rows: Value =
+            serde_json::from_str(&run(place.path(), &format!("{survey} --json")).expect("again")).expect("JSON");
+        let of = |mac: &str| rows.as_array().expect("a list").iter().find(|row| row["mac"] == mac).expect("seen");
+        assert_eq!(of("00:1b:21:00:00:17")["addresses"], json!(["192.0.2.17"]));
+        let other = of("00:1b:21:00:00:66");
+        assert_eq!((&other["kind"], &other["addresses"]), (&json!("unknown"), &json!([])), "{other}");
+        let note = other["note"].as_str().expect("a note");
+        assert!(note.ends_with("CLAIMS 192.0.2.17, which is that of desk-17"), "{note}");
+    }
+
+    #[test]
+    fn a_table_becomes_a_policy_and_one_that_is_taken_in_again_changes_nothing() {
+        let place = new_site();
+        let table = "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\nrouter,r,02:00:00:00:00:fe,10.0.0.254\n\
+            printer,lp1,02:00:00:00:00:50,10.0.0.50\nprinter,lp2,02:00:00:00:00:51,10.0.0.51\n";
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens --policy --by-service";
+        run(place.path(), &format!("{import} --dry-run")).expect("a plan");
+        assert!(!place.path().join("site/policy.pem").exists(), "nothing is made");
+        run(place.path(), import).expect("imported");
+        let content = policy(place.path()).content().clone();
+        let of_legacy: Vec<String> = content.legacy.iter().map(|one| format!("{} {}", one.ip, one.mac)).collect();
+        assert_eq!(of_legacy, ["10.0.0.50 02:00:00:00:00:50", "10.0.0.51 02:00:00:00:00:51"]);
+        assert_eq!((content.version, content.known.len(), content.groups.len()), (1, 3, 1));
+        let everybody = &content.groups[0];
+        assert_eq!((everybody.patterns.join(","), everybody.mode), ("*".to_owned(), identity::policy::Mode::Observe));
+
+        // What a manager has said since stays; what the table says anew counts.
+        let broadcast = "policy legacy add --ip 10.0.0.50 --mac 02:00:00:00:00:50 --broadcast";
+        order(place.path(), broadcast).expect("changed");
+        run(place.path(), "site policy mode * prefer --dir @/site").expect("changed");
+        run(place.path(), &format!("{import} --days 30")).expect("imported again");
+        let content = policy(place.path()).content().clone();
+        assert_eq!((content.version, content.groups[0].mode), (3, identity::policy::Mode::Prefer));
+        assert!(content.legacy.iter().any(|one| one.broadcast));
+        let other = table.replace("02:00:00:00:00:51", "02:00:00:00:00:52");
+        fs::write(place.path().join("hosts.csv"), other).expect("written");
+        run(place.path(), &format!("{import} --days 31")).expect("imported again");
+        let content = policy(place.path()).content().clone();
+        assert_eq!((content.version, content.legacy.len(), content.known.len()), (4, 2, 3), "one was replaced");
+
+        // Who has a certificate is not heard in clear, and then nothing at all is made.
+        run(place.path(), "site issue --dir @/site --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2 --out @/b.pem")
+            .expect("issued");
+        fs::write(place.path().join("hosts.csv"), format!("{table}printer,lp3,02:00:00:00:00:02,10.0.0.3\n"))
+            .expect("written");
+        let refused = run(place.path(), import).expect_err("a host");
+        assert!(refused.contains("host \"b\" has a certificate for"), "{refused}");
+        assert_eq!(policy(place.path()).version(), 4);
+    }
+
+    #[test]
+    fn a_host_whose_certificate_is_revoked_gets_a_token_of_a_table() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        fs::write(place.path().join("hosts.csv"), "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\n")
+            .expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens --dry-run";
+        assert!(run(place.path(), import).expect("a plan").starts_with("0 hosts get a token, 1 are enrolled"));
+        run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
+        assert!(run(place.path(), import).expect("a plan").starts_with("1 hosts get a token, 0 are enrolled"));
     }
 
     #[test]
@@ -1269,6 +1336,12 @@ mod tests {
             assert!(refused.contains(wanted), "{refused}");
         }
         assert_eq!(policy(place.path()).version(), 4, "what is refused makes no version");
+        // A new group goes by what is said of everybody, before and afterwards.
+        mode("* prefer").expect("set");
+        mode("gate enforce --for 1h").expect("set");
+        let content = policy(place.path()).content().clone();
+        let gate = content.groups.iter().find(|group| group.patterns == ["gate"]).expect("there");
+        assert_eq!((gate.mode, gate.next), (Enforce, Some((NOW_UNIX_S + 3600, identity::policy::Mode::Prefer))));
     }
 
     #[test]

@@ -23,6 +23,12 @@ const BRIDGE_INTERFACE: &str = "br0";
 /// How long a plain host may take to answer a first ping.
 const REACH_LIMIT: Duration = Duration::from_secs(15);
 
+/// Below the addresses of numbered hosts, servers and printers.
+const HOSTS_FROM: u8 = 130;
+const SERVERS_FROM: u8 = 200;
+const SERVERS_MAX: u8 = 4;
+const PRINTERS_FROM: u8 = 240;
+
 /// How the bridge forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
@@ -282,11 +288,16 @@ fn pair(here: &Namespace, near: &str, there: &Namespace, far: &str) -> Result<()
     here.ip(&format!("link add {near} type veth peer name {far} netns {}", there.name())).map(drop)
 }
 
-/// Addresses of the host called `name`. The attacker's stand out in captures and tables.
+/// Addresses of the host called `name`. The attacker's stand out in captures and tables. On a large
+/// LAN hosts, servers and printers are numbered: h1 to h60, d1 to d4, p1 to p9.
 pub fn address_of(name: &str) -> (Ipv4Addr, MacAddress) {
-    let number = match name.as_bytes().first() {
-        Some(b'm') => 0x66,
-        Some(&letter @ b'a'..=b'v') => letter - b'a' + 1,
+    let (letter, digits) = name.split_at_checked(1).unwrap_or((name, ""));
+    let number = match (letter.as_bytes(), digits.parse::<u8>()) {
+        ([b'h'], Ok(count)) => HOSTS_FROM.saturating_add(count),
+        ([letter @ b'a'..=b'g'], Ok(count)) => SERVERS_FROM.saturating_add((letter - b'a') * SERVERS_MAX + count),
+        ([b'p'], Ok(count)) => PRINTERS_FROM.saturating_add(count),
+        ([b'm'], _) => 0x66,
+        ([letter @ b'a'..=b'v'], _) => letter - b'a' + 1,
         _ => 0x77,
     };
     (Ipv4Addr::new(10, 77, 0, number), MacAddress([2, 0, 0, 0x77, 0, number]))
@@ -322,7 +333,7 @@ mod tests {
     #[test]
     fn hosts_have_distinct_unicast_local_addresses() {
         let mut seen = Vec::new();
-        for name in ["a", "b", "c", "i", "k", "m"] {
+        for name in ["a", "b", "c", "i", "k", "m", "h", "h1", "h60", "a1", "d1", "d2", "e1", "g4", "p", "p1", "p9"] {
             let (ip, mac) = address_of(name);
             assert!(!mac.is_group() && mac.0[0] & 2 != 0, "{name}");
             assert!(!seen.contains(&ip), "{name}");

@@ -37,6 +37,7 @@ mod peers;
 mod policy;
 mod renewal;
 mod resume;
+mod rollout;
 mod rollover;
 mod sandbox;
 mod sarp;

@@ -285,6 +285,33 @@ fn who_has_proved_himself_is_not_heard_in_clear_in_mode_prefer_until_he_is_forgo
     });
 }
 
+/// Whoever had spoken in another's name in mode observe is sent nothing from the moment on in which
+/// a stricter mode is in force, and what the daemon has set for a printer stays.
+#[test]
+fn what_the_stack_has_learned_in_clear_is_forgotten_when_a_stricter_mode_comes() {
+    perform(&["a", "b", "k", "m"], |stage| {
+        let (a, b, printer, attacker) = (stage.host("a"), stage.host("b"), stage.host("k"), stage.host("m"));
+        let near = stage.guard("a", moving(printer, "observe"))?;
+        let _far = stage.guard("b", moving(printer, "observe"))?;
+        reach(&a.namespace, b.ip, SOON)?;
+        reach(&a.namespace, printer.ip, SOON)?;
+        for (from, to) in [("observe", "prefer"), ("prefer", "enforce")] {
+            a.namespace.ip(&format!("neigh replace {} lladdr {} dev e0 nud reachable", b.ip, attacker.mac))?;
+            change_mode(&near, from, to)?;
+            let believed = a.neighbour(b.ip)?.map(|entry| entry.mac);
+            assert_ne!(believed, Some(attacker.mac), "{to}");
+            let listed = a.neighbour(printer.ip)?.map(|entry| (entry.mac, entry.state));
+            assert_eq!(listed, Some((printer.mac, "PERMANENT".to_owned())), "{to}");
+            reach(&a.namespace, b.ip, SOON)?;
+        }
+        // One that lets more pass takes nothing away.
+        let before = a.neighbour(b.ip)?.map(|entry| entry.mac);
+        change_mode(&near, "enforce", "observe")?;
+        assert_eq!((before, a.neighbour(b.ip)?.map(|entry| entry.mac)), (Some(b.mac), Some(b.mac)));
+        Ok(())
+    });
+}
+
 #[test]
 fn a_managers_machine_reaches_one_port_of_a_host_that_enforces() {
     perform(&["a", "b", "m"], |stage| {

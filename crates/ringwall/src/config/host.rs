@@ -16,7 +16,7 @@ use crate::modes::name::Mode;
 pub(crate) const DIRECTORY: &str = "/etc/ringwall";
 /// Where the configuration of a host is looked for.
 pub(crate) const DEFAULT_FILE: &str = "/etc/ringwall/host.toml";
-const POLICY_FILE: &str = "policy.pem";
+pub(crate) const POLICY_FILE: &str = "policy.pem";
 /// Where the configuration of a gateway is looked for.
 pub(crate) const DEFAULT_GATE_FILE: &str = "/etc/ringwall/gate.toml";
 

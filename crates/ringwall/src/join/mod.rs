@@ -309,7 +309,7 @@ impl Joining<'_> {
     /// The configuration, which is there already or is written.
     fn configure(&self, identity: &HostIdentity, account: &mut Account) -> Result<Config, Failure> {
         let role = identity.certificate().role();
-        if matches!(role, Role::Distributor | Role::DhcpServer) {
+        if role == Role::Distributor {
             let what =
                 format!("this is the identity of a server of the site ({role}), which needs more than `join` writes");
             return Err(Failure::new(format!("{what}; write {} by docs/operating.md", self.config.display())));
@@ -380,10 +380,18 @@ impl Joining<'_> {
         if places.run_dir != config::default_run_dir() {
             text.push_str(&format!("run_dir = {}\n", quoted(&places.run_dir)));
         }
+        // The usual place of the policy is that of the host whose configuration is in the usual one.
+        if let Some(place) = self.config.parent().filter(|place| *place != Path::new(CONFIG_DIRECTORY)) {
+            let policy = std::path::absolute(place.join(config::POLICY_FILE)).map_err(Failure::new)?;
+            text.push_str(&format!("policy = {}\n", quoted(&policy)));
+        }
         if let Some(section) = of(*mode).first_section(migration) {
             text.push_str(&format!("\n{section}"));
         }
-        if identity.certificate().addresses().is_empty() {
+        let certificate = identity.certificate();
+        if certificate.role() == Role::DhcpServer {
+            text.push_str("\n[dhcp]\nserver = true\n");
+        } else if certificate.addresses().is_empty() {
             text.push_str("\n[dhcp]\nclient = true\n");
         }
         if let Some(address) = &self.arguments.service {

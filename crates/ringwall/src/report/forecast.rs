@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
+use wire::MacAddress;
 
 use super::{Report, gather};
 use crate::client::{DaemonArgs, print_json};
@@ -92,6 +93,14 @@ impl Forecast {
         let sources: Vec<Source> = sources.into_values().collect();
         let protocols = sources.iter().flat_map(|source| &source.uses).map(|used| used.protocol.clone()).collect();
         Forecast { sources, protocols, left_out }
+    }
+
+    /// The same without these, who may be cut off.
+    pub(crate) fn without(mut self, macs: &[MacAddress]) -> Forecast {
+        self.sources.retain(|source| !macs.iter().any(|mac| mac.to_string() == source.mac));
+        let uses = self.sources.iter().flat_map(|source| &source.uses);
+        self.protocols = uses.map(|used| used.protocol.clone()).collect();
+        self
     }
 
     /// What is said of it; `who` are the hosts that would enforce.

@@ -11,6 +11,7 @@ use authority::directory::change_policy;
 use clap::Args;
 use identity::certificate::utc_text;
 use identity::policy::{Group, Mode};
+use wire::MacAddress;
 
 use super::reported::{OfGroup, Told};
 use super::{DEFAULT_DIRECTORY, Surroundings};
@@ -31,6 +32,10 @@ pub(crate) struct EnforceArguments {
     /// How long the trial is, 5 minutes at least: 15m, 1h
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time, default_value = "15m")]
     lasts: Duration,
+    /// A hardware address that may be cut off, such as an attacker's; the forecast is judged without
+    /// it. Repeat it for several
+    #[arg(long, value_name = "MAC")]
+    except: Vec<MacAddress>,
     /// Also where the forecast says that something would break, or is not complete
     #[arg(long)]
     anyway: bool,
@@ -51,9 +56,8 @@ pub(super) fn enforce(arguments: &EnforceArguments, surroundings: &mut Surroundi
     let now_ms = now_unix_ms();
     let told = Told::read(dir, now_ms / 1000)?;
     let since_ms = now_ms.saturating_sub(millis(arguments.since));
-    let forecast = OfGroup::of(&told, group, since_ms, now_ms);
     if !arguments.anyway {
-        allows(&forecast)?;
+        allows(&OfGroup::of(&told, group, since_ms, now_ms).without(&arguments.except))?;
     }
     let trial = Trial { began_ms: now_ms, lasts: *lasts, version: begin(dir, group, now_ms / 1000, *lasts)? };
     let back = utc_text(trial.back_ms() / 1000);
@@ -82,7 +86,7 @@ pub(super) fn enforce(arguments: &EnforceArguments, surroundings: &mut Surroundi
 /// Whether the forecast speaks against it.
 fn allows(of_group: &OfGroup<'_>) -> Result<(), Failure> {
     let group = of_group.group;
-    let remedy = format!("see `ringwall site forecast --group '{group}'`, or give --anyway");
+    let remedy = format!("see `ringwall site forecast --group '{group}'`, or give --except or --anyway");
     if of_group.hosts.is_empty() {
         return Err(Failure::new(format!("no enrolled host is of group \"{group}\"; see `ringwall site policy show`")));
     }
@@ -239,6 +243,12 @@ mod tests {
         let line = allows(&OfGroup::of(&printer, "*", 0, HALF_MS + 600_000)).expect_err("silent").to_string();
         assert!(line.starts_with("nothing is known of a, b, "), "{line}");
         assert!(allows(&OfGroup::of(&printer, "*", HALF_MS + 1, HALF_MS)).is_ok(), "the printer has gone");
+        let all = || OfGroup::of(&printer, "*", 0, HALF_MS);
+        let mac = all().forecast.sources[0].mac.parse().expect("a hardware address");
+        assert!(allows(&all().without(&[mac])).is_ok(), "it may be cut off");
+        assert!(allows(&all().without(&[MacAddress::BROADCAST])).is_err(), "another");
+        let silent = OfGroup::of(&printer, "*", 0, HALF_MS + 600_000).without(&[mac]);
+        assert!(allows(&silent).is_err(), "who is silent is not pardoned");
         let line = allows(&OfGroup::of(&printer, "desk-*", 0, HALF_MS)).expect_err("nobody").to_string();
         assert!(line.starts_with("no enrolled host is of group"), "{line}");
     }

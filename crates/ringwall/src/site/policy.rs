@@ -13,9 +13,13 @@ use identity::policy::{Content, Exception, Group, KnownHost, LegacyHost, Mode, S
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use super::table::Row;
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
+
+/// The group of all hosts.
+const EVERYBODY: &str = "*";
 
 /// What can be done with the policy.
 #[derive(Debug, Subcommand)]
@@ -36,7 +40,8 @@ pub(crate) enum PolicyCommand {
     ///
     /// A group is names of hosts with commas between them, in which * stands for any letters. Of
     /// the groups that mean a host the one with the most exact pattern counts, and of several the
-    /// strictest. A host's own file may be stricter.
+    /// strictest. A host's own file may be stricter. With --at and --for a new group goes by the mode
+    /// of group '*' before, or afterwards.
     ///
     /// Examples:
     ///   ringwall site policy mode 'desk-*' prefer
@@ -229,12 +234,14 @@ impl ModeArguments {
         patterns.sort_unstable();
         patterns.dedup();
         change(&self.place, surroundings, |content, _, unix_s| {
+            let everybody = content.groups.iter().find(|group| group.patterns == [EVERYBODY]).cloned();
             let before = content.groups.extract_if(.., |group| group.patterns == patterns).next();
             match (self.mode, before) {
                 (Wanted::None, None) => Err(Failure::new(format!("no group \"{}\" is in the policy", self.group))),
                 (Wanted::None, Some(_)) => Ok(format!("group \"{}\" is out of the policy", self.group)),
                 (Wanted::Mode(mode), before) => {
-                    let group = self.group(patterns, mode, before, unix_s)?;
+                    // A new group goes by what is said of everybody until something else is said of it.
+                    let group = self.group(patterns, mode, before.or(everybody), unix_s)?;
                     let text = format!("group \"{}\": {}", self.group, group_text(&group));
                     content.groups.push(group);
                     Ok(text)
@@ -262,6 +269,47 @@ impl ModeArguments {
         };
         Ok(Group { patterns, mode, next })
     }
+}
+
+/// What a table of the site comes to: `legacy` are admitted in clear, `known` are known to hosts of
+/// mode `sarp`, and all observe where no group says anything yet. Who is there with both addresses
+/// stays as he is, so a table may be taken in again.
+pub(super) fn take_in(
+    directory: &Directory,
+    legacy: &[Row],
+    known: &[Row],
+    surroundings: &Surroundings<'_>,
+) -> Result<(), Failure> {
+    let unix_s = surroundings.unix_s;
+    let mut content = policy(directory)?.map(|policy| policy.content().clone()).unwrap_or_default();
+    let before = content.clone();
+    let apply = |content: &mut Content| {
+        for Pair { mac, ip } in pairs(legacy) {
+            if !content.legacy.iter().any(|one| (one.mac, one.ip) == (mac, ip)) {
+                check_free(directory, &Pair { mac, ip }, unix_s)?;
+                content.legacy.retain(|one| one.mac != mac && one.ip != ip);
+                content.legacy.push(LegacyHost { mac, ip, router: false, broadcast: false });
+            }
+        }
+        for Pair { mac, ip } in pairs(known) {
+            if !content.known.contains(&KnownHost { mac, ip }) {
+                content.known.retain(|one| one.ip != ip);
+                content.known.push(KnownHost { mac, ip });
+            }
+        }
+        if content.groups.is_empty() {
+            content.groups.push(Group { patterns: vec![EVERYBODY.to_owned()], mode: Mode::Observe, next: None });
+        }
+        Ok::<(), Failure>(())
+    };
+    apply(&mut content)?;
+    if content == before { Ok(()) } else { change_policy(directory, unix_s, apply).map(drop) }
+}
+
+/// The cards of a table, once for each of their addresses.
+fn pairs(rows: &[Row]) -> impl Iterator<Item = Pair> {
+    let of_row = |row: &Row| row.mac.map(|mac| row.addresses.iter().map(move |ip| Pair { mac, ip: *ip }).collect());
+    rows.iter().filter_map(of_row).flat_map(|pairs: Vec<Pair>| pairs)
 }
 
 /// Makes the next version and says what is new.

@@ -9,6 +9,7 @@ use authority::directory::policy;
 use clap::Args;
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
+use wire::MacAddress;
 
 use super::serve::kept::{Refused, Reports, Row};
 use super::{DEFAULT_DIRECTORY, Surroundings};
@@ -177,6 +178,11 @@ impl<'a> OfGroup<'a> {
         let enforcing = enforcing.filter(|(_, report)| !report.is_lenient()).map(|(name, _)| name).collect();
         let forecast = Forecast::of(hosts.iter().filter_map(report), since_ms, |mac| told.name_of(mac));
         OfGroup { group, hosts, enforcing, silent, forecast }
+    }
+
+    /// The same where these may be cut off.
+    pub(super) fn without(self, macs: &[MacAddress]) -> OfGroup<'a> {
+        OfGroup { forecast: self.forecast.without(macs), ..self }
     }
 
     fn lines(&self) -> Vec<String> {

@@ -21,7 +21,7 @@ use system::wait::{PollFd, PollFlags, wait};
 
 use super::stock::{self, Sighting};
 use super::table::{self, Kind, Row};
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many, whole_days};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many, policy, whole_days};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
 use crate::join::cards::default_gateways;
@@ -90,6 +90,10 @@ pub(crate) struct ImportArguments {
     /// Hosts enrol over the site's service (`ringwall join --service`)
     #[arg(long)]
     by_service: bool,
+    /// Put printers and routers into the site's policy as well, for all hosts at once; a site whose
+    /// policy has no group yet begins in observe
+    #[arg(long)]
+    policy: bool,
     /// How long certificates last
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
@@ -172,13 +176,27 @@ fn makers(named: Option<&Path>) -> Result<BTreeMap<[u8; 3], String>, Failure> {
     Ok(stock::makers(&String::from_utf8_lossy(&text)))
 }
 
-/// What a manager has written takes the place of what was seen of the same card.
+/// What a manager has written takes the place of what was seen of the same card, and who has an
+/// address there has it, whoever else claims it on the wire.
 fn keep(rows: &mut Vec<Row>, written: Vec<Row>) {
     for row in written {
+        for other in rows.iter_mut().filter(|one| row.mac.is_some() && one.mac != row.mac) {
+            give_up(other, &row);
+        }
         match rows.iter_mut().find(|one| one.mac.is_some() && one.mac == row.mac) {
             Some(one) => *one = row,
             None => rows.push(row),
         }
+    }
+}
+
+/// Takes the addresses of `owner` from a card that was seen with them. Who it is nobody has said,
+/// so it gets no token.
+fn give_up(seen: &mut Row, owner: &Row) {
+    for ip in seen.addresses.extract_if(.., |ip| owner.addresses.contains(ip)) {
+        seen.kind = Kind::Unknown;
+        let note = format!("CLAIMS {ip}, which is that of {}", owner.name);
+        seen.note = if seen.note.is_empty() { note } else { format!("{}; {note}", seen.note) };
     }
 }
 
@@ -243,6 +261,9 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
     if arguments.dry_run {
         return Ok(());
     }
+    if arguments.policy {
+        policy::take_in(&directory, &plan.legacy, &plan.known(), surroundings)?;
+    }
     let made = directory.invite_all(&plan.invitations, surroundings.random, surroundings.unix_s)?;
     let tokens: Vec<_> = plan.invitations.iter().zip(&made).collect();
     // In JSON one object has been printed, and is all.
@@ -251,7 +272,7 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
     let output: &mut dyn std::io::Write = if arguments.json { &mut unheard } else { &mut **output };
     let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output };
     many::write_files(&arguments.out, &tokens, false, &mut quiet)?;
-    let known: Vec<Row> = plan.legacy.iter().chain(&plan.routers).cloned().collect();
+    let known = plan.known();
     for (name, section, rows) in [(LEGACY, "cll.legacy", &plan.legacy), (KNOWN, "sarp.known_hosts", &known)] {
         files::write(&arguments.out.join(name), &sections(section, rows), Secrecy::Public, Overwrite::Force)?;
     }
@@ -262,7 +283,7 @@ impl Plan {
     fn of(rows: Vec<Row>, directory: &Directory, arguments: &ImportArguments, unix_s: u64) -> Result<Plan, Failure> {
         let issued = directory.list()?;
         let good: BTreeSet<&str> =
-            issued.iter().filter(|one| one.not_after_unix >= unix_s).map(|one| one.name.as_str()).collect();
+            issued.iter().filter(|one| one.is_live(unix_s)).map(|one| one.name.as_str()).collect();
         let mut plan = Plan {
             invitations: Vec::new(),
             legacy: Vec::new(),
@@ -293,6 +314,11 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// Whom hosts of mode `sarp` believe without a proof.
+    fn known(&self) -> Vec<Row> {
+        self.legacy.iter().chain(&self.routers).cloned().collect()
     }
 
     fn in_words(&self) -> String {

@@ -38,9 +38,16 @@ impl Connection {
 
     /// Forgets every entry of interface `index` that was learned, or set for good by an earlier run of this program.
     pub(crate) fn forget_learned_neighbours(&mut self, index: u32) -> io::Result<()> {
-        let is_learned = |body: &[u8]| state(body) & (libc::NUD_PERMANENT | libc::NUD_NOARP) == 0;
-        let learned = self.neighbours(index, |body| is_learned(body) || is_ours(body))?;
-        for body in learned {
+        self.forget(index, |body| is_learned(body) || is_ours(body))
+    }
+
+    /// Forgets what the stack learned, and leaves what this program has set.
+    pub(crate) fn forget_heard_neighbours(&mut self, index: u32) -> io::Result<()> {
+        self.forget(index, is_learned)
+    }
+
+    fn forget(&mut self, index: u32, is_meant: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+        for body in self.neighbours(index, is_meant)? {
             match self.change(libc::RTM_DELNEIGH, 0, &body) {
                 // The kernel forgot it meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
@@ -87,6 +94,10 @@ impl Connection {
 /// How sure the kernel is of an entry.
 fn state(body: &[u8]) -> u16 {
     body.get(8..10).map_or(libc::NUD_NONE, |state| u16::from_ne_bytes([state[0], state[1]]))
+}
+
+fn is_learned(body: &[u8]) -> bool {
+    state(body) & (libc::NUD_PERMANENT | libc::NUD_NOARP) == 0
 }
 
 fn is_ours(body: &[u8]) -> bool {

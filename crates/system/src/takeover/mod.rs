@@ -289,6 +289,15 @@ pub fn flush_neighbours(interface: &str) -> Result<(), TakeoverError> {
     on_interface(interface, "forget neighbours", |connection, link| connection.forget_learned_neighbours(link.index))
 }
 
+/// Forgets every hardware address that the stack heard on `interface`; those that were set for it by
+/// this program stay.
+///
+/// # Errors
+/// Fails if there is no such interface or the kernel refuses.
+pub fn forget_heard_neighbours(interface: &str) -> Result<(), TakeoverError> {
+    on_interface(interface, "forget neighbours", |connection, link| connection.forget_heard_neighbours(link.index))
+}
+
 /// Sets a permanent neighbour on `interface`. The kernel forgets it when the interface goes down or changes its
 /// hardware address.
 ///

@@ -46,8 +46,10 @@ impl Keeping {
 
     /// The rules that follow from the policy and this host's own file come into force.
     fn apply_rules(&mut self, held: &mut Held, now: Now, journal: &mut Journal, link: &Link<LinkLayer>) {
+        let before = held.config.cll.migration;
         if self.signed.follow_policy(now, journal, link) {
             self.adopt_rules(held);
+            forget_what_is_not_believed(held, before, journal);
         }
     }
 
@@ -94,6 +96,18 @@ impl Keeping {
 fn set_guard(held: &Held) {
     if let Some(fence) = &held.taken.fence {
         fence.set_open(held.config.cll.lets_clear_in(held.config.lab.as_ref()));
+    }
+}
+
+/// Where a mode is in force that believes less than the one `before`, the stack forgets what it has
+/// learned. It would go on to send to whoever had spoken in another's name, until it asks again.
+fn forget_what_is_not_believed(held: &Held, before: MigrationName, journal: &mut Journal) {
+    if held.config.cll.migration.mode() <= before.mode() {
+        return;
+    }
+    let interface = &held.config.host.interface;
+    if let Err(error) = takeover::forget_heard_neighbours(interface) {
+        journal.note("neighbours-kept", &format!("what {interface} has learned in clear stays for a while: {error}"));
     }
 }
 
@@ -160,6 +174,7 @@ impl Beside for Keeping {
         let now = held.config.clock().now();
         self.apply_rules(held, now, journal, link);
         self.adopt_rules(held);
+        forget_what_is_not_believed(held, before, journal);
         let mode = held.config.cll.migration.mode().word();
         let line = format!("mode {mode} (it was {})", before.mode().word());
         // What cannot come into force is only named.

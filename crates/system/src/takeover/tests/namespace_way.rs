@@ -12,7 +12,7 @@ use crate::namespace::{create, run_inside};
 use crate::netlink::Connection;
 use crate::takeover::state::Phase;
 use crate::takeover::{Inner, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
-use crate::takeover::{flush_neighbours, remove_permanent_neighbour, take};
+use crate::takeover::{flush_neighbours, forget_heard_neighbours, remove_permanent_neighbour, take};
 
 #[test]
 fn what_was_taken_is_given_back_exactly() {
@@ -205,6 +205,11 @@ fn neighbours_are_forgotten_or_set_for_good() {
     room.at_host(|| set_permanent_neighbour("eth0", ip, mac)).expect("root may");
     let neighbours = room.in_host("ip neigh show dev eth0 nud permanent");
     assert!(neighbours.contains("10.9.0.60 lladdr 02:00:00:00:00:60 PERMANENT"), "{neighbours}");
+    // Where only what was heard is to be forgotten, it stays.
+    room.in_host("ip neigh add 10.9.0.51 lladdr 02:00:00:00:00:51 dev eth0 nud reachable");
+    room.at_host(|| forget_heard_neighbours("eth0")).expect("root may");
+    let neighbours = room.in_host("ip neigh show dev eth0");
+    assert!(!neighbours.contains("10.9.0.51") && neighbours.contains("10.9.0.60"), "{neighbours}");
     // What an earlier run has set is forgotten with what was learned; what somebody else has set stays, also when we want it.
     let theirs = "10.9.0.77".parse().expect("an address");
     let line = room.in_host("ip neigh show 10.9.0.77 dev eth0");
