@@ -27,18 +27,20 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
     ("sarp", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("cll", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("scrub", &["bump", "wire"], &[]),
+    ("pair", &["bump", "identity"], &[]),
     ("system", &["bump", "wire"], &[]),
     ("watch", &["bump", "wire"], &[]),
     (
         "ringwall",
-        &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system", "watch"],
+        &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "pair", "scrub", "system", "watch"],
         &[],
     ),
     ("lab", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
 ];
 
 /// Rooms that take time, randomness and frames as arguments.
-const PURE: &[&str] = &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "watch"];
+const PURE: &[&str] =
+    &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "pair", "watch"];
 
 /// What only `system`, `ringwall` and `lab` may do.
 const IMPURE: &[&str] = &[
