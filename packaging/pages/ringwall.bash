@@ -112,6 +112,9 @@ _ringwall() {
             ringwall__subcmd__gate,flows)
                 cmd="ringwall__subcmd__gate__subcmd__flows"
                 ;;
+            ringwall__subcmd__gate,handover)
+                cmd="ringwall__subcmd__gate__subcmd__handover"
+                ;;
             ringwall__subcmd__gate,help)
                 cmd="ringwall__subcmd__gate__subcmd__help"
                 ;;
@@ -132,6 +135,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__gate__subcmd__help,flows)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__flows"
+                ;;
+            ringwall__subcmd__gate__subcmd__help,handover)
+                cmd="ringwall__subcmd__gate__subcmd__help__subcmd__handover"
                 ;;
             ringwall__subcmd__gate__subcmd__help,help)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__help"
@@ -222,6 +228,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__gate,flows)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__flows"
+                ;;
+            ringwall__subcmd__help__subcmd__gate,handover)
+                cmd="ringwall__subcmd__help__subcmd__gate__subcmd__handover"
                 ;;
             ringwall__subcmd__help__subcmd__gate,release)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__release"
@@ -1170,7 +1179,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate)
-            opts="-h --log-json --help run release flows block replay rules help"
+            opts="-h --log-json --help run release flows block handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1243,8 +1252,30 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__gate__subcmd__handover)
+            opts="-h --config --interface --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__gate__subcmd__help)
-            opts="run release flows block replay rules help"
+            opts="run release flows block handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1272,6 +1303,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help__subcmd__flows)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__gate__subcmd__help__subcmd__handover)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1616,7 +1661,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate)
-            opts="run release flows block replay rules"
+            opts="run release flows block handover replay rules"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1644,6 +1689,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate__subcmd__flows)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__gate__subcmd__handover)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

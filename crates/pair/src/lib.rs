@@ -20,5 +20,6 @@ pub mod message;
 pub mod stream;
 
 pub use channel::{Path, Refusal, Secret};
-pub use machine::{Cards, Event, NotNow, Pair, Report, Role, Settings, Why};
+pub use machine::{Event, NotNow, Pair, Report, Settings, Why};
+pub use message::{Cards, Role};
 pub use stream::{Next, Source};

@@ -20,7 +20,7 @@ use crate::channel::{Channel, Opened, Path, Proof, Refusal, Secret};
 use crate::limits::{
     EVENTS_MAX, HEARTBEATS_MISSED, LEASE_HEARTBEATS, MESSAGES_WAITING_MAX, RECORDS_BEFORE_HANDOVER, YIELD_HEARTBEATS,
 };
-use crate::message::{self, Heartbeat, Message};
+use crate::message::{self, Cards, Heartbeat, Message, Role};
 use crate::stream::{Incoming, Outgoing, Source};
 
 /// What a gateway is told.
@@ -34,43 +34,6 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Records that are sent in a second at most.
     pub records_per_s: u32,
-}
-
-/// What a gateway does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It forwards nothing.
-    Standby,
-    /// It forwards.
-    Active,
-}
-
-impl Role {
-    /// The word in `status`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Role::Standby => "standby",
-            Role::Active => "active",
-        }
-    }
-}
-
-/// Which cards have a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cards {
-    /// Towards the protected hosts.
-    pub trusted: bool,
-    /// Towards everybody else.
-    pub untrusted: bool,
-}
-
-impl Cards {
-    /// Whether a frame can pass.
-    #[must_use]
-    pub fn are_well(self) -> bool {
-        self.trusted && self.untrusted
-    }
 }
 
 /// Why a gateway took over or stood down.
@@ -179,8 +142,8 @@ struct Peer {
     last: Option<Heartbeat>,
     /// Whether it was heard of late.
     is_there: bool,
-    /// Whether its last heartbeat was said since this gateway stood down: one that was stopped finds
-    /// older ones waiting.
+    /// Whether its last heartbeat was said since this gateway does what it does: one that was stopped
+    /// finds older ones waiting, and may send one that is.
     is_fresh: bool,
 }
 
@@ -390,12 +353,12 @@ impl Pair {
     fn decide(&mut self, now: Instant) {
         let Some(peer) = self.peer.last.filter(|_| self.peer.is_there) else { return };
         match (self.role, peer.role) {
-            (Role::Active, Role::Active) if self.has_precedence(&peer) => self.answer(now),
+            (Role::Active, Role::Active) if self.has_precedence(&peer) || !self.peer.is_fresh => self.answer(now),
             (Role::Active, Role::Active) => self.stand_down(now, Why::Split),
             (Role::Active, Role::Standby) => {
                 if !self.cards.are_well() && peer.cards.are_well() {
                     self.stand_down(now, Why::Card);
-                } else if peer.preempts && peer.in_sync && peer.cards.are_well() {
+                } else if self.peer.is_fresh && peer.preempts && peer.in_sync && peer.cards.are_well() {
                     self.yield_to_peer(now, Why::Preempted);
                 }
             }
@@ -446,8 +409,6 @@ impl Pair {
     /// Where it leaves the turn to the other one, that one hears it behind the last records.
     fn stand_down(&mut self, now: Instant, why: Why) {
         self.change(now, Role::Standby, Event::StoodDown(why));
-        self.channel.renew_challenge();
-        self.peer.is_fresh = false;
         self.incoming.begin_anew();
         if self.times.yields_until.is_some() {
             let heartbeat = self.heartbeat(now).write();
@@ -459,6 +420,8 @@ impl Pair {
 
     fn change(&mut self, now: Instant, role: Role, event: Event) {
         (self.role, self.times.role_since) = (role, now);
+        self.channel.renew_challenge();
+        self.peer.is_fresh = false;
         self.tell(event);
     }
 

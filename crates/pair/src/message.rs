@@ -4,11 +4,47 @@
 //! the byte.
 
 use crate::limits::RECORD_MAX_BYTES;
-use crate::machine::{Cards, Role};
 
 const HEARTBEAT: u8 = 1;
 const RECORDS: u8 = 2;
 const ROUND_OVER: u8 = 3;
+
+/// What a gateway does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It forwards nothing.
+    Standby,
+    /// It forwards.
+    Active,
+}
+
+impl Role {
+    /// The word in `status`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Standby => "standby",
+            Role::Active => "active",
+        }
+    }
+}
+
+/// Which cards have a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cards {
+    /// Towards the protected hosts.
+    pub trusted: bool,
+    /// Towards everybody else.
+    pub untrusted: bool,
+}
+
+impl Cards {
+    /// Whether a frame can pass.
+    #[must_use]
+    pub fn are_well(self) -> bool {
+        self.trusted && self.untrusted
+    }
+}
 
 /// How a gateway is, and whom it heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

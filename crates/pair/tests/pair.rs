@@ -75,7 +75,7 @@ fn a_split_ends_with_the_first_message_and_the_higher_priority_keeps_the_turn() 
         world.run(HEARTBEAT * 10);
         assert_eq!(world.roles(), [Role::Active, Role::Active]);
         world.cut = [false; 3];
-        world.run(HEARTBEAT + STEP * 4);
+        world.run(HEARTBEAT + STEP * 8);
         let expected = priorities.map(|priority| if priority == 100 { Role::Active } else { Role::Standby });
         assert_eq!(world.roles(), expected);
     }

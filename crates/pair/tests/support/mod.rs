@@ -95,9 +95,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Two that hear each other agree within a heartbeat and the longest delay three times: a run that
-    /// was not heard before has to prove itself.
-    pub(crate) const OVERLAP_MAX: Duration = Duration::from_millis(100 + 3 * 20 * 5 + 6 * 5);
+    /// Two that hear each other agree within a heartbeat and the longest delay four times: what is
+    /// believed must be said to a challenge of the one that hears it.
+    pub(crate) const OVERLAP_MAX: Duration = Duration::from_millis(100 + 4 * 20 * 5 + 8 * 5);
 
     pub(crate) fn new(priorities: [u8; 2]) -> World {
         World::seeded(7, priorities)

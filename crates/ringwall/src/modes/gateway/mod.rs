@@ -6,6 +6,7 @@
 //! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the
 //!   daemon;
 //!   `kind.rs`: what its two threads say to each other.
+//! - `paired`: one of two gateways, of which one forwards.
 //! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`:
 //!   what
 //!   became of single frames, `fields.rs`: what stands in them; `progress.rs`: how far it is;
@@ -20,6 +21,7 @@ mod keys;
 mod kind;
 mod mirror;
 mod orders;
+mod paired;
 pub(crate) mod parts;
 mod progress;
 mod replay;
@@ -35,7 +37,7 @@ use scrub::{Action, Rule};
 
 use crate::failure::Failure;
 use crate::output::say;
-use flows::{BlockArgs, FlowsArgs};
+use flows::{BlockArgs, FlowsArgs, HandoverArgs};
 use replay::ReplayArgs;
 use run::{ReleaseArgs, RunArgs};
 
@@ -56,6 +58,11 @@ pub(crate) enum GateCommand {
     #[command(after_help = "Example, with addresses and ports as `ringwall gate flows` shows them:\n  \
         ringwall gate block 192.0.2.10:443 198.51.100.7:50123\n\nWhat is blocked is forgotten when the daemon ends.")]
     Block(BlockArgs),
+    /// Has the other gateway of a pair take over, as before an update of this one.
+    #[command(after_help = "Example, on the active gateway:\n  ringwall gate handover\n\n\
+        It is refused while the other gateway is not heard, has a card without a link, or does not know all flows \
+        yet. `ringwall status` says how the pair is.")]
+    Handover(HandoverArgs),
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
@@ -75,6 +82,7 @@ impl GateCommand {
             GateCommand::Release(args) => run::release(&args),
             GateCommand::Flows(args) => flows::flows(&args),
             GateCommand::Block(args) => flows::block(&args),
+            GateCommand::Handover(args) => flows::hand_over(&args),
             GateCommand::Replay(args) => replay::replay(&args),
             GateCommand::Rules => {
                 print_rules();
