@@ -106,7 +106,7 @@ mod tests {
     fn a_key_file_is_64_digits_for_root_only() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pair.key");
-        let mut write = |text: &str, mode: u32| {
+        let write = |text: &str, mode: u32| {
             std::fs::write(&file, text).expect("ours");
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("ours");
             secret(&file).map(|secret| keys(&secret)).map_err(|failure| failure.to_string())
