@@ -112,6 +112,9 @@ _ringwall() {
             ringwall__subcmd__gate,flows)
                 cmd="ringwall__subcmd__gate__subcmd__flows"
                 ;;
+            ringwall__subcmd__gate,handover)
+                cmd="ringwall__subcmd__gate__subcmd__handover"
+                ;;
             ringwall__subcmd__gate,help)
                 cmd="ringwall__subcmd__gate__subcmd__help"
                 ;;
@@ -120,9 +123,6 @@ _ringwall() {
                 ;;
             ringwall__subcmd__gate,replay)
                 cmd="ringwall__subcmd__gate__subcmd__replay"
-                ;;
-            ringwall__subcmd__gate,respond)
-                cmd="ringwall__subcmd__gate__subcmd__respond"
                 ;;
             ringwall__subcmd__gate,rules)
                 cmd="ringwall__subcmd__gate__subcmd__rules"
@@ -136,6 +136,9 @@ _ringwall() {
             ringwall__subcmd__gate__subcmd__help,flows)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__flows"
                 ;;
+            ringwall__subcmd__gate__subcmd__help,handover)
+                cmd="ringwall__subcmd__gate__subcmd__help__subcmd__handover"
+                ;;
             ringwall__subcmd__gate__subcmd__help,help)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__help"
                 ;;
@@ -144,9 +147,6 @@ _ringwall() {
                 ;;
             ringwall__subcmd__gate__subcmd__help,replay)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__replay"
-                ;;
-            ringwall__subcmd__gate__subcmd__help,respond)
-                cmd="ringwall__subcmd__gate__subcmd__help__subcmd__respond"
                 ;;
             ringwall__subcmd__gate__subcmd__help,rules)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__rules"
@@ -229,14 +229,14 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__gate,flows)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__flows"
                 ;;
+            ringwall__subcmd__help__subcmd__gate,handover)
+                cmd="ringwall__subcmd__help__subcmd__gate__subcmd__handover"
+                ;;
             ringwall__subcmd__help__subcmd__gate,release)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__release"
                 ;;
             ringwall__subcmd__help__subcmd__gate,replay)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__replay"
-                ;;
-            ringwall__subcmd__help__subcmd__gate,respond)
-                cmd="ringwall__subcmd__help__subcmd__gate__subcmd__respond"
                 ;;
             ringwall__subcmd__help__subcmd__gate,rules)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__rules"
@@ -1179,7 +1179,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate)
-            opts="-h --log-json --help run release flows block respond replay rules help"
+            opts="-h --log-json --help run release flows block handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1252,8 +1252,30 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__gate__subcmd__handover)
+            opts="-h --config --interface --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__gate__subcmd__help)
-            opts="run release flows block respond replay rules help"
+            opts="run release flows block handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1281,6 +1303,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help__subcmd__flows)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__gate__subcmd__help__subcmd__handover)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1323,20 +1359,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help__subcmd__replay)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__gate__subcmd__help__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1440,44 +1462,6 @@ _ringwall() {
                     return 0
                     ;;
                 --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__gate__subcmd__respond)
-            opts="-h --config --interface --eve-socket --eve --severity --signature --dry-run --log-json --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --interface)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --eve-socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --eve)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --severity)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --signature)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1677,7 +1661,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate)
-            opts="run release flows block respond replay rules"
+            opts="run release flows block handover replay rules"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1718,6 +1702,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__gate__subcmd__handover)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__gate__subcmd__release)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1733,20 +1731,6 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate__subcmd__replay)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        ringwall__subcmd__help__subcmd__gate__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3955,17 +3939,13 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__enforce)
-            opts="-h --for --except --anyway --since --dir --log-json --help"
+            opts="-h --for --anyway --since --dir --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --except)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4575,7 +4555,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__import)
-            opts="-h --dir --out --by-service --policy --days --valid --dry-run --json --log-json --help"
+            opts="-h --dir --out --by-service --days --valid --dry-run --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

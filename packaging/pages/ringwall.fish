@@ -187,7 +187,6 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l days -d 'How long certificates last' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l valid -d 'How long the tokens serve: 30m, 24h, 7d' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l by-service -d 'Hosts enrol over the site\'s service (`ringwall join --service`)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l policy -d 'Put printers and routers into the site\'s policy as well, for all hosts at once; a site whose policy has no group yet begins in observe'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l dry-run -d 'Say what would be made, and make nothing'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from import" -l log-json -d 'Writes the log as JSON'
@@ -270,7 +269,6 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from forecast" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from forecast" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l for -d 'How long the trial is, 5 minutes at least: 15m, 1h' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l except -d 'A hardware address that may be cut off, such as an attacker\'s; the forecast is judged without it. Repeat it for several' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l since -d 'What was heard within this time counts in the forecast: 30s, 5m, 1h, 7d' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from enforce" -l anyway -d 'Also where the forecast says that something would break, or is not complete'
@@ -371,16 +369,16 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_s
 complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from help" -f -a "run" -d 'Guards the interface like `host run` and answers the site\'s hosts from the repository (needs root)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand akd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -l log-json -d 'Writes the log as JSON'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -s h -l help -d 'Print help'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "run" -d 'Scrubs all that passes between two interfaces until it is told to stop (needs root)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "flows" -d 'Lists TCP connections through the gateway'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "respond" -d 'Ends the TCP connections that an intrusion detection system condemns in its EVE records'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "replay" -d 'Scrubs a capture file'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block respond replay rules help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "run" -d 'Scrubs all that passes between two interfaces until it is told to stop (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "flows" -d 'Lists TCP connections through the gateway'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "handover" -d 'Has the other gateway of a pair take over, as before an update of this one'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "replay" -d 'Scrubs a capture file'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and not __fish_seen_subcommand_from run release flows block handover replay rules help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l trusted -d 'Interface towards the hosts that are protected' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l untrusted -d 'Interface towards everybody else' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from run" -l mirror -d 'Interface that gets a copy of all that leaves, both ways' -r
@@ -408,15 +406,10 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l undo -d 'Lets the connection begin again'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from block" -s h -l help -d 'Print help'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l eve-socket -d 'A Unix socket that is made here and that Suricata connects to (`filetype: unix_stream`)' -r -F
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l eve -d 'EVE records from a file, or from the standard input if it is -, to the end' -r -F
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l severity -d 'Alerts of this severity and worse; 1 is the worst' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l signature -d 'Alerts of this signature (may be given several times)' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l dry-run -d 'Says what would be ended, and ends nothing'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -l log-json -d 'Writes the log as JSON'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from respond" -s h -l help -d 'Print help'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from handover" -l config -d 'Configuration file of the daemon; without it /etc/ringwall/host.toml or, where that is not, gate.toml beside it' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from handover" -l interface -d 'The daemon of this interface in /run/ringwall, whatever its file; of a gateway the trusted one' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from handover" -l log-json -d 'Writes the log as JSON'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from handover" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l read -d 'The capture to read, pcap or pcapng, also compressed by gzip or zstd; - for the standard input' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l write -d 'Where what leaves is written; - for the standard output. A name that ends in .pcap or .pcapng says the format, otherwise it is that of the capture' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l explain -d 'Writes a pcapng of all frames with a comment on each that was changed, held or dropped: by which rule, for which reason' -r -F
@@ -437,7 +430,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "flows" -d 'Lists TCP connections through the gateway'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "respond" -d 'Ends the TCP connections that an intrusion detection system condemns in its EVE records'
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "handover" -d 'Has the other gateway of a pair take over, as before an update of this one'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "replay" -d 'Scrubs a capture file'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -591,7 +584,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "release" -d 'Stops the daemon, if one runs, and gives the interfaces back (needs root)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "flows" -d 'Lists TCP connections through the gateway'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "block" -d 'Ends a TCP connection through the gateway for both sides and lets none begin in its place'
-complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "respond" -d 'Ends the TCP connections that an intrusion detection system condemns in its EVE records'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "handover" -d 'Has the other gateway of a pair take over, as before an update of this one'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "replay" -d 'Scrubs a capture file'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from gate" -f -a "rules" -d 'Lists the rules: what each does, what it can break, and in which presets it is on'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from shield" -f -a "run" -d 'Guards the IPsec stack behind the interface like `host run` (needs root)'

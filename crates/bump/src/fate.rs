@@ -364,6 +364,10 @@ drop_reasons! {
         "Nothing if rare: the sender sends again.";
     FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
         "Raise gate.flows_max.";
+    GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
+        "Nothing: `ringwall status` says which of the two is active.";
+    PairMessage, "pair-message", "A message between the gateways of a pair that was forged, repeated, or cut short.",
+        "See the pair's refused messages in `ringwall status --json`, and look who is on that segment.";
     FlowSevered, "flow-severed", "The flow was ended by a rule, or by an operator.",
         "See `events` for the rule; `gate block` lists what an operator ended.";
     UdpLength, "udp-length", "A UDP datagram whose length contradicts the packet.",

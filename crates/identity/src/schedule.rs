@@ -108,7 +108,7 @@ impl Schedule {
 
     /// A key that is uniformly random already needs no HKDF-Extract (RFC 5869, section 3.3).
     #[must_use]
-    pub(crate) fn from_key(key: &[u8; HASH_LEN]) -> Self {
+    pub fn from_key(key: &[u8; HASH_LEN]) -> Self {
         Schedule(Derivation::Hkdf(Key::new(HMAC_SHA256, key)))
     }
 

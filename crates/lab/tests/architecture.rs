@@ -27,18 +27,20 @@ const ROOMS: &[(&str, &[&str], &[&str])] = &[
     ("sarp", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("cll", &["bump", "wire", "identity", "dhcp", "shield"], &["authority"]),
     ("scrub", &["bump", "wire"], &[]),
+    ("pair", &["bump", "identity"], &[]),
     ("system", &["bump", "wire"], &[]),
     ("watch", &["bump", "wire"], &[]),
     (
         "ringwall",
-        &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system", "watch"],
+        &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "pair", "scrub", "system", "watch"],
         &[],
     ),
     ("lab", &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "system"], &[]),
 ];
 
 /// Rooms that take time, randomness and frames as arguments.
-const PURE: &[&str] = &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "watch"];
+const PURE: &[&str] =
+    &["bump", "wire", "identity", "authority", "dhcp", "shield", "sarp", "cll", "scrub", "pair", "watch"];
 
 /// What only `system`, `ringwall` and `lab` may do.
 const IMPURE: &[&str] = &[
@@ -573,6 +575,7 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         ("dhcp", "Dhcp", Some("host.toml")),
         ("dhcp.relays", "Relay", Some("host.toml")),
         ("gate", "Gate", Some("gate.toml")),
+        ("pair", "PairSection", Some("gate.toml")),
         ("shield", "Shield", Some("host.toml")),
         ("shield.peers", "ShieldPeer", Some("host.toml")),
         ("records", "Records", Some("host.toml")),

@@ -37,4 +37,4 @@ pub use rule::{Action, Rule, Rules};
 pub use scrubber::Scrubber;
 pub use settings::{Preset, Settings};
 pub use tcp::events::Event;
-pub use tcp::{FlowId, FlowReport};
+pub use tcp::{BadRecord, FlowId, FlowReport, Told};

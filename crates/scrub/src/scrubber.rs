@@ -16,7 +16,7 @@ use crate::rule::Counters;
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
 use crate::tcp::events::Event;
-use crate::tcp::{FlowId, FlowReport};
+use crate::tcp::{BadRecord, FlowId, FlowReport, Told};
 use crate::{emit, ethernet, ip};
 
 /// A scrubber between two sides.
@@ -107,6 +107,41 @@ impl Scrubber {
     /// Lets a blocked connection begin again. False if it was not blocked.
     pub fn unblock(&mut self, flow: &FlowId) -> bool {
         self.stages.flows.unblock(flow)
+    }
+
+    /// Remembers from now on which TCP connections change, for [`next_record`](Scrubber::next_record).
+    pub fn follow_changes(&mut self) {
+        self.stages.flows.follow_changes();
+    }
+
+    /// Has [`next_record`](Scrubber::next_record) tell all connections once more.
+    pub fn begin_round(&mut self) {
+        self.stages.flows.begin_round();
+    }
+
+    /// Whether all connections were told since [`begin_round`](Scrubber::begin_round).
+    #[must_use]
+    pub fn is_round_over(&self) -> bool {
+        self.stages.flows.is_round_over()
+    }
+
+    /// Appends the record of a connection that changed to `record`, at most 200 bytes: for another
+    /// scrubber with the same keys and settings.
+    pub fn next_record(&mut self, now: Instant, record: &mut Vec<u8>) -> Told {
+        self.stages.flows.next_record(now, record)
+    }
+
+    /// Enters the record of another scrubber.
+    ///
+    /// # Errors
+    /// It is no record.
+    pub fn take_record(&mut self, now: Instant, record: &[u8]) -> Result<(), BadRecord> {
+        self.stages.flows.take_record(now, record, self.settings.both_directions)
+    }
+
+    /// Another scrubber goes on with all connections, and tells how they stand.
+    pub fn stand_by(&mut self) {
+        self.stages.flows.stand_by(self.settings.both_directions);
     }
 
     /// Takes one frame through all stages.

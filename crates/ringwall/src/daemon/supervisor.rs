@@ -348,7 +348,7 @@ impl<W: Ward> Supervisor<W> {
                     |lines| Answer::Done { lines },
                 );
             }
-            Ask::Renewed | Ask::Forget { .. } | Ask::Flows { .. } | Ask::Block { .. } => {
+            Ask::Renewed | Ask::Forget { .. } | Ask::Flows { .. } | Ask::Block { .. } | Ask::HandOver => {
                 let answer = self.ward.obey(ask, &mut self.journal, link);
                 if let Answer::Done { lines } = &answer {
                     self.telling.change("order", &lines.join("; "));

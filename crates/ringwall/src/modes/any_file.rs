@@ -59,8 +59,8 @@ impl ConfigFile {
         match self {
             ConfigFile::Host(config) => toml::to_string(config),
             ConfigFile::Gate(config) => {
-                let records = config.records.clone();
-                toml::to_string(&GateConfig { gate: config.gate.filled(), records })
+                let (pair, records) = (config.pair.clone(), config.records.clone());
+                toml::to_string(&GateConfig { gate: config.gate.filled(), pair, records })
             }
         }
         .map_err(Failure::new)

@@ -57,6 +57,8 @@ pub(crate) enum Ask {
         #[serde(default)]
         if_remembered: bool,
     },
+    /// Have the other gateway of a pair take over.
+    HandOver,
     /// Read the configuration again, as far as that is possible without a restart.
     Reload,
     /// The identity file has a renewed certificate.
@@ -75,6 +77,7 @@ impl Ask {
     pub(crate) fn not_known(&self) -> Answer {
         let line = match self {
             Ask::Flows { .. } | Ask::Block { .. } => "only a gateway knows connections",
+            Ask::HandOver => "only a gateway with a section [pair] hands over",
             _ => "only the daemon of a host in mode cll knows this order",
         };
         Answer::Error { line: line.to_owned() }

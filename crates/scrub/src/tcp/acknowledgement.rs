@@ -35,7 +35,7 @@ fn is_believed(work: &Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) -> boo
     let distance = ahead(work.segment.acknowledgement, receiver.in_sequence);
     let is_in_window = u32::try_from(distance).is_ok_and(|distance| distance <= receiver.window_max);
     let misses_segments = work.context.settings.misses_segments && is_in_window;
-    misses_segments || !agreed.is_known && (work.context.from == Side::TRUSTED || is_in_window)
+    misses_segments || agreed.may_lag() && (work.context.from == Side::TRUSTED || is_in_window)
 }
 
 /// Takes out blocks that acknowledge what was not sent. The first may tell of a duplicate, and then lies below the
@@ -51,7 +51,7 @@ fn selective(work: &mut Work<'_, '_, '_>, receiver: &Half, agreed: &Agreed) {
         let floor = if std::mem::replace(&mut is_first, false) { lowest } else { segment.acknowledgement };
         // One more than its host has reached is a FIN, which another scrubber may hold.
         let sent = later(receiver.end, receiver.reached.wrapping_add(1));
-        let ceiling = if agreed.is_known { sent } else { later(sent, right) };
+        let ceiling = if agreed.may_lag() { later(sent, right) } else { sent };
         agreed.sack && ahead(right, left) > 0 && is_within(left, floor, ceiling) && is_within(right, floor, ceiling)
     });
     work.context.acts_if(had_wrong, Rule::TcpSack);

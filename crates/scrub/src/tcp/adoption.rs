@@ -13,10 +13,11 @@ use crate::limits::PROOF_TIME;
 use crate::rule::Rule;
 use crate::settings::Adopt;
 use crate::tcp::closing;
-use crate::tcp::established::Established;
+use crate::tcp::established::{Agreed, Established, Half};
 use crate::tcp::flow::{State, Work};
+use crate::tcp::question;
 use crate::tcp::segment::{Segment, flag};
-use crate::tcp::serial::ahead;
+use crate::tcp::serial::{ahead, later};
 use crate::tcp::shift::Shift;
 
 /// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows sixteen times as much, but hosts
@@ -115,6 +116,54 @@ fn ask(work: &mut Work<'_, '_, '_>) {
     segment.sequence = segment.sequence.wrapping_sub(1);
     (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
     work.context.acted(Rule::TcpHandshake);
+}
+
+/// Goes on with a connection of which another scrubber told. What passed there and is not
+/// acknowledged is not known here: so the receiver of each scrubbed half says first how far it is,
+/// and until then what comes becomes a question, which it answers. True for a segment that did.
+pub(crate) fn catch_up(
+    work: &mut Work<'_, '_, '_>,
+    sender: &Half,
+    receiver: &mut Half,
+    agreed: &Agreed,
+    awaits: &mut [bool; 2],
+) -> Result<bool, DropReason> {
+    let (from, to) = (work.context.from, work.context.from.other());
+    let is_reset = work.segment.has(flag::RST);
+    if awaits[to as usize] && !is_reset {
+        hear_word(work, sender, receiver, awaits)?;
+    }
+    if !awaits[from as usize] || !work.context.scrubs() {
+        return Ok(false);
+    }
+    if is_reset {
+        question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
+    } else {
+        ask(work);
+    }
+    Ok(true)
+}
+
+/// What the segment acknowledges is how far the other half is. A trusted host is believed; an
+/// untrusted one as far as any host has data under way.
+fn hear_word(
+    work: &mut Work<'_, '_, '_>,
+    sender: &Half,
+    receiver: &mut Half,
+    awaits: &mut [bool; 2],
+) -> Result<(), DropReason> {
+    let acknowledgement = work.segment.acknowledgement;
+    let distance = ahead(acknowledgement, receiver.unacknowledged);
+    let is_far = work.context.from == Side::UNTRUSTED && distance.unsigned_abs() > DISTANCE_MAX;
+    work.context.refuse_if(is_far, Rule::TcpAcknowledgement, DropReason::TcpAcknowledgement)?;
+    if distance >= 0 {
+        receiver.go_on_at(acknowledgement, work.memory);
+        let (window, _) = sender.window(work.segment.window);
+        receiver.edge = later(receiver.edge, acknowledgement.wrapping_add(window));
+        receiver.window_max = receiver.window_max.max(window);
+        awaits[work.context.from.other() as usize] = false;
+    }
+    Ok(())
 }
 
 /// Both sides know the connection. Which of the trusted host's numbers the untrusted host has seen is told by their distance.

@@ -11,10 +11,10 @@ use crate::tcp::options::{Few, kind};
 use crate::tcp::retained::Retained;
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::serial::{ahead, is_within, later};
-use crate::tcp::{acknowledgement, closing, question, stream, timestamps};
+use crate::tcp::{acknowledgement, adoption, closing, question, stream, timestamps};
 
 /// Largest scale of a window (RFC 7323, section 2.3): assumed where the handshake was not seen.
-const WINDOW_SCALE_MAX: u8 = 14;
+pub(crate) const WINDOW_SCALE_MAX: u8 = 14;
 
 /// Which form of explicit congestion notification both ends speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub(crate) struct Agreed {
     pub(crate) others: Few<u8, OTHERS_AGREED_MAX>,
     /// Whether the handshake was seen. If not, hosts are believed to have agreed on what they use.
     pub(crate) is_known: bool,
+    /// Whether another scrubber told of the connection. More may have passed there than it told.
+    pub(crate) is_told: bool,
 }
 
 impl Agreed {
@@ -71,11 +73,18 @@ impl Agreed {
             ecn: Ecn::agreed(syn.ecn, answer.ecn),
             others: answer.others,
             is_known: true,
+            is_told: false,
         }
     }
 
+    /// Whether hosts may have heard of each other what did not pass here.
+    pub(crate) fn may_lag(&self) -> bool {
+        self.is_told || !self.is_known
+    }
+
     fn unknown() -> Agreed {
-        Agreed { sack: true, timestamps: true, ecn: Ecn::Accurate, others: Few::default(), is_known: false }
+        let others = Few::default();
+        Agreed { sack: true, timestamps: true, ecn: Ecn::Accurate, others, is_known: false, is_told: false }
     }
 
     /// Takes out of a segment what was not agreed on.
@@ -171,7 +180,7 @@ impl Half {
     }
 
     /// The half of a host about which nothing is known but its next sequence number.
-    fn at(next: u32, now: u32) -> Half {
+    pub(crate) fn at(next: u32, now: u32) -> Half {
         Half {
             unacknowledged: next,
             in_sequence: next,
@@ -217,6 +226,14 @@ impl Half {
         is_within(number, self.unacknowledged.wrapping_sub(self.window_max), last)
     }
 
+    /// Goes on at `acknowledgement`, which the peer says of it: what it sent behind that is not known.
+    pub(crate) fn go_on_at(&mut self, acknowledgement: u32, memory: &mut Memory) {
+        self.acknowledge(acknowledgement, memory);
+        if self.fin == Fin::None {
+            self.in_sequence = self.unacknowledged;
+        }
+    }
+
     /// Notes that the peer has everything up to `acknowledgement`.
     pub(crate) fn acknowledge(&mut self, acknowledgement: u32, memory: &mut Memory) {
         let Ok(len @ 1..) = u32::try_from(ahead(acknowledgement, self.unacknowledged)) else { return };
@@ -242,7 +259,10 @@ pub(crate) struct Established {
     pub(crate) halves: [Half; 2],
     pub(crate) agreed: Agreed,
     /// The sequence number of the SYN that began it, where the handshake was seen.
-    opened_at: u32,
+    pub(crate) opened_at: u32,
+    /// Halves of which another scrubber told how far they were, by the side that sends: their peer
+    /// must say how far they are.
+    pub(crate) awaits: [bool; 2],
 }
 
 impl Established {
@@ -252,13 +272,19 @@ impl Established {
         if initiator == Side::UNTRUSTED {
             halves.reverse();
         }
-        Established { halves, agreed: Agreed::of(syn, answer), opened_at: syn.sequence }
+        Established { halves, agreed: Agreed::of(syn, answer), opened_at: syn.sequence, awaits: [false; 2] }
     }
 
     /// A connection older than the scrubber, by the next sequence number of the trusted and of the untrusted host.
     pub(crate) fn adopt(trusted: u32, untrusted: u32, now: u32) -> Established {
         let halves = [Half::adopted(trusted, now), Half::adopted(untrusted, now)];
-        Established { halves, agreed: Agreed::unknown(), opened_at: 0 }
+        Established { halves, agreed: Agreed::unknown(), opened_at: 0, awaits: [false; 2] }
+    }
+
+    /// From now on the peers of the halves that are `scrubbed` must say how far they are.
+    pub(crate) fn await_word(&mut self, scrubbed: [bool; 2]) {
+        self.agreed.is_told = true;
+        self.awaits = scrubbed;
     }
 
     /// The half of the host on side `from`, and that of its peer.
@@ -271,6 +297,7 @@ impl Established {
     /// anything changes.
     pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<(), DropReason> {
         let agreed = self.agreed;
+        let mut awaits = self.awaits;
         let (sender, receiver) = self.split(work.context.from);
         let is_late = sender.is_reset && !work.segment.has(flag::RST);
         work.context.refuse_if(is_late, Rule::TcpReset, DropReason::TcpNoConnection)?;
@@ -278,6 +305,11 @@ impl Established {
             return question::instead(work, Rule::TcpHandshake, sender, receiver, &agreed);
         }
         agreed.limit(work.context, work.segment)?;
+        let is_question = awaits != [false; 2] && adoption::catch_up(work, sender, receiver, &agreed, &mut awaits)?;
+        if is_question {
+            self.awaits = awaits;
+            return Ok(());
+        }
         if work.segment.has(flag::RST) {
             closing::reset(work, sender, receiver, &agreed)?;
             if sender.is_reset {
@@ -295,6 +327,7 @@ impl Established {
         }
         acknowledgement::take(work, sender, receiver, &agreed);
         timestamps::remember(work, sender);
+        self.awaits = awaits;
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 
 mod acknowledgement;
 mod adoption;
+mod changes;
 mod closing;
 mod established;
 pub(crate) mod events;
@@ -22,6 +23,7 @@ mod memory;
 pub(crate) mod options;
 mod question;
 mod quote;
+mod record;
 mod report;
 mod retained;
 pub(crate) mod segment;
@@ -30,6 +32,7 @@ mod shift;
 mod stream;
 mod table;
 mod timestamps;
+mod told;
 
 use std::ops::RangeInclusive;
 
@@ -44,6 +47,7 @@ use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
+use changes::Changes;
 use events::{Event, Events};
 use flow::{Class, Ending, Flow, Key, State, Work, seconds};
 use handshake::AwaitSynAck;
@@ -55,6 +59,7 @@ use table::{Index, Place, Table};
 pub use flow::FlowId;
 pub(crate) use made::Made;
 pub use report::FlowReport;
+pub use told::{BadRecord, Told};
 
 /// Everything that is known about connections.
 #[derive(Debug)]
@@ -70,6 +75,8 @@ pub(crate) struct Flows {
     in_hand: Option<Key>,
     /// The key of all shifts.
     secret: keys::Key,
+    /// What another scrubber is to be told.
+    changes: Changes,
 }
 
 /// The rules of this room.
@@ -87,6 +94,7 @@ impl Flows {
             made: Vec::new(),
             in_hand: None,
             secret: keys::Key::new(&keys.sequence),
+            changes: Changes::default(),
         }
     }
 
@@ -148,7 +156,7 @@ impl Flows {
         }
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
-        self.table.touch(index, seconds(context.now));
+        self.touch(index, context.now);
         Ok(())
     }
 
@@ -272,7 +280,7 @@ impl Flows {
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.events.report(Event::Severed { rule, flow: key.id() });
-            self.table.touch(index, seconds(context.now));
+            self.touch(index, context.now);
         }
         Err(judged.err().unwrap_or(DropReason::FlowSevered))
     }
@@ -291,8 +299,14 @@ impl Flows {
         {
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
-            self.table.touch(index, seconds(now));
+            self.touch(index, now);
         }
+    }
+
+    /// Notes that a connection was seen, and that it is another one than before.
+    fn touch(&mut self, index: Index, now: Instant) {
+        self.table.touch(index, seconds(now));
+        self.changes.mark(index);
     }
 
     /// Segments that the scrubber itself wants sent beside the latest packet, in order.
@@ -301,8 +315,8 @@ impl Flows {
     }
 
     /// Forgets at most `budget` connections whose time has come.
-    pub(crate) fn tick(&mut self, now: Instant, budget: usize) {
-        let now = seconds(now);
+    pub(crate) fn tick(&mut self, at: Instant, budget: usize) {
+        let now = seconds(at);
         for _ in 0..budget {
             let Some(index) = self.table.expired(now) else {
                 if self.table.deadline().is_none_or(|deadline| seconds(deadline) > now) {
@@ -314,7 +328,7 @@ impl Flows {
                 Some(flow) if flow.state.class() == Class::Established => {
                     flow.state.give_back(&mut self.memory);
                     flow.state = State::Ended(Ending::Expired);
-                    self.table.touch(index, now);
+                    self.touch(index, at);
                 }
                 _ => self.forget(index),
             }
@@ -357,9 +371,9 @@ impl Flows {
 
     /// Blocks a connection: it ends for both sides at its next segment, and no other begins in its place. False if as many as
     /// may be are blocked already.
-    pub(crate) fn block(&mut self, now: Instant, id: &FlowId) -> bool {
+    pub(crate) fn block(&mut self, at: Instant, id: &FlowId) -> bool {
         let key = Key::from(id);
-        let now = seconds(now);
+        let now = seconds(at);
         if self.table.len_of(Class::Blocked) >= BLOCKED_MAX {
             return false;
         }
@@ -368,7 +382,7 @@ impl Flows {
             let untold = flow.state.next();
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Blocked { untold });
-            self.table.touch(index, now);
+            self.touch(index, at);
             return true;
         }
         let state = State::Ended(Ending::Blocked { untold: None });
@@ -377,7 +391,9 @@ impl Flows {
         if let (true, Some(index)) = (self.is_full(), self.table.dispensable(now)) {
             self.forget(index);
         }
-        self.table.insert(flow).is_some()
+        let inserted = self.table.insert(flow);
+        inserted.into_iter().for_each(|index| self.changes.mark(index));
+        inserted.is_some()
     }
 
     fn is_full(&self) -> bool {

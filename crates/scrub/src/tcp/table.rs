@@ -121,6 +121,11 @@ impl Table {
         }
     }
 
+    /// Places, taken or free: indices are below.
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
         self.slots.iter().filter_map(|slot| match slot {
             Slot::Used(flow) => Some(flow),

@@ -13,6 +13,7 @@ mod captures;
 mod disguise;
 mod floods;
 mod life;
+mod pair;
 mod raw;
 mod restart;
 mod router;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::os::fd::BorrowedFd;
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use bump::{Ledger, Side};
 use scrub::Rule;
@@ -10,9 +12,11 @@ use system::takeover::{Change, Gateway, GatewayFollower, Role};
 use watch::Around;
 
 use super::config::{Gate, GateConfig, Mtu};
-use super::kind::{Scrubbed, Scrubbing};
+use super::kind::{Order, PairOrder, Scrubbed, Scrubbing};
 use super::orders;
-use super::parts::{GateCard, GateFrames, GateStatus};
+use super::paired;
+use super::paired::report::PairReport;
+use super::parts::{GateCard, GateFrames, GateMemory, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward};
@@ -34,7 +38,13 @@ pub(super) struct Cards {
     warnings: Vec<String>,
     /// The configuration file as it was read last.
     file: GateConfig,
+    /// The sync link of a pair.
+    sync: Option<UdpSocket>,
 }
+
+/// Messages of the sync link that are taken at once, and bytes of the longest.
+const MESSAGES_AT_ONCE: usize = 64;
+const MESSAGE_ROOM: usize = pair::limits::MESSAGE_MAX_BYTES + 1;
 
 impl Cards {
     pub(super) fn new(
@@ -47,12 +57,47 @@ impl Cards {
         warnings: Vec<String>,
     ) -> Cards {
         let (disk, trusted, file) = (disk.clone(), trusted.to_owned(), GateConfig::default());
-        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file }
+        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file, sync: None }
     }
 
     /// Has changes of the file named against what it said at the start.
     pub(super) fn follow_file(&mut self, file: GateConfig) {
         self.file = file;
+    }
+
+    /// Hands what comes on the sync link to the data path.
+    pub(super) fn hear_on(&mut self, sync: Option<UdpSocket>) {
+        self.sync = sync;
+    }
+
+    fn hear_messages(&self, link: &Link<Scrubbed>) {
+        let Some(sync) = &self.sync else { return };
+        let mut messages = Vec::new();
+        let mut room = [0; MESSAGE_ROOM];
+        // An error is that of a message sent before, to a gateway that is not there.
+        while messages.len() < MESSAGES_AT_ONCE {
+            match sync.recv(&mut room) {
+                Ok(len) => messages.push(room[..len].to_vec()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => messages.push(Vec::new()),
+            }
+        }
+        messages.retain(|message| !message.is_empty());
+        if !messages.is_empty() {
+            // What a busy data path does not take is lost, as on the way.
+            let _lost = link.order(Order::Pair(PairOrder::Hear(messages)));
+        }
+    }
+
+    /// Tells a gateway of a pair which cards have a link.
+    fn tell_links(&self, journal: &mut Journal, link: &Link<Scrubbed>) {
+        if self.sync.is_none() {
+            return;
+        }
+        let cards = paired::start::cards(&self.gateway);
+        if let Err(error) = link.order(Order::Pair(PairOrder::Cards(cards))) {
+            journal.note("card", &format!("the pair could not be told of a link: {error}"));
+        }
     }
 
     /// Enters what happened to a card; an error if it cannot go on.
@@ -69,6 +114,7 @@ impl Cards {
             Change::Carrier(carrier) => {
                 card.carrier = carrier;
                 journal.note("card", &format!("{name} ({}): carrier {}", role.word(), on_off(carrier)));
+                self.tell_links(journal, link);
             }
             Change::NicUp(up) => journal.note("card", &format!("{name} ({}): turned {}", role.word(), on_off(up))),
             Change::Mtu(mtu) => {
@@ -119,10 +165,11 @@ impl Ward for Cards {
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.follower.descriptors().collect()
+        self.follower.descriptors().chain(self.sync.iter().map(AsFd::as_fd)).collect()
     }
 
     fn follow(&mut self, journal: &mut Journal, link: &Link<Scrubbed>) -> Result<(), Failure> {
+        self.hear_messages(link);
         while let Some((role, change)) = self.follower.next_change().map_err(Failure::new)? {
             self.take_note(role, change, journal, link)?;
         }
@@ -167,11 +214,12 @@ impl Ward for Cards {
     fn status(&self, being: &Being, snapshot: &Snapshot<Scrubbed>) -> Answer {
         let mut counters = ports(snapshot, Cards::SIDES);
         let mut rules = BTreeMap::new();
-        let (mut flows, mut memory_bytes, mut memory_idle_bytes) = (0, 0, 0);
+        let (mut flows, mut memory, mut pair) = (0, GateMemory::default(), None);
         if let Some(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
             flows = scrubbing.flows;
-            (memory_bytes, memory_idle_bytes) = (scrubbing.memory_bytes, scrubbing.memory_idle_bytes);
+            memory = GateMemory { held: scrubbing.memory_bytes, idle: scrubbing.memory_idle_bytes };
+            pair = scrubbing.pair.as_ref().map(PairReport::status);
             if let Some(mirror) = scrubbing.mirror {
                 counters.insert("mirror_sent_frames".to_owned(), mirror.sent);
                 counters.insert("mirror_lost_frames".to_owned(), mirror.lost);
@@ -193,8 +241,8 @@ impl Ward for Cards {
             probes: self.probes.clone().into_iter().chain(precedence(snapshot)).collect(),
             frames: frames(&snapshot.ledger),
             flows,
-            memory_bytes,
-            memory_idle_bytes,
+            memory,
+            pair,
             rules,
             drops: drops(&snapshot.ledger),
             ports: counters,

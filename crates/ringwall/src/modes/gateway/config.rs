@@ -3,6 +3,7 @@
 //! What the file leaves unsaid comes from the preset, so that a newer version may improve it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -42,8 +43,50 @@ pub(crate) type Mtu = Bounded<MTU_MIN, MTU_MAX>;
 pub(crate) struct GateConfig {
     #[serde(default)]
     pub(crate) gate: Gate,
+    /// The other gateway, where there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pair: Option<PairSection>,
     #[serde(default)]
     pub(crate) records: Records,
+}
+
+/// Bounds of the time between two heartbeats, in milliseconds, and of records in a second.
+const HEARTBEAT_MIN_MS: u64 = 20;
+const HEARTBEAT_MAX_MS: u64 = 1000;
+const RECORDS_MIN: u64 = 100;
+const RECORDS_MAX: u64 = 1_000_000;
+
+/// Section `[pair]`: this gateway is one of two.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PairSection {
+    /// The file with the key that both have.
+    pub(crate) key_file: PathBuf,
+    /// Address and port of the sync link here and there.
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    /// The higher one forwards where both could.
+    #[serde(default = "priority")]
+    pub(crate) priority: u8,
+    /// Whether it takes the turn from an active one with a lower priority.
+    #[serde(default)]
+    pub(crate) preempt: bool,
+    #[serde(default = "heartbeat")]
+    pub(crate) heartbeat_ms: Bounded<HEARTBEAT_MIN_MS, HEARTBEAT_MAX_MS>,
+    #[serde(default = "records_per_s")]
+    pub(crate) records_per_s: Bounded<RECORDS_MIN, RECORDS_MAX>,
+}
+
+fn priority() -> u8 {
+    100
+}
+
+fn heartbeat() -> Bounded<HEARTBEAT_MIN_MS, HEARTBEAT_MAX_MS> {
+    Bounded::of_preset(100)
+}
+
+fn records_per_s() -> Bounded<RECORDS_MIN, RECORDS_MAX> {
+    Bounded::of_preset(20_000)
 }
 
 /// A choice of rules.
@@ -202,6 +245,9 @@ impl GateConfig {
         let config: GateConfig = toml::from_str(text).map_err(|error| syntax(file, text, &error))?;
         config.gate.check_interfaces(file)?;
         config.records.check(file)?;
+        if config.pair.as_ref().is_some_and(|pair| pair.local == pair.peer) {
+            return Err(Failure::file(file, "pair.local and pair.peer are one address", "name the other gateway's"));
+        }
         Ok(config)
     }
 }

@@ -59,6 +59,13 @@ pub(crate) struct BlockArgs {
     undo: bool,
 }
 
+/// Options of `ringwall gate handover`
+#[derive(Args, Debug)]
+pub(crate) struct HandoverArgs {
+    #[command(flatten)]
+    daemon: DaemonArgs,
+}
+
 /// Reads one VLAN identifier, or the outer and the inner one with a dot between.
 fn vlans(text: &str) -> Result<u32, String> {
     let wrong = || "write it as 7, or as 100.7 with the outer one first".to_owned();
@@ -135,6 +142,16 @@ pub(crate) fn block(args: &BlockArgs) -> Result<(), Failure> {
         (false, true) => {
             return Err(Failure::new(format!("{trusted} - {untrusted}: is not blocked; see `gate block`")));
         }
+    }
+    Ok(())
+}
+
+/// `ringwall gate handover`
+pub(crate) fn hand_over(args: &HandoverArgs) -> Result<(), Failure> {
+    let socket = args.daemon.socket_or(DEFAULT_GATE_FILE)?;
+    match client::ask(&socket, &Ask::HandOver)? {
+        Answer::Done { lines } => lines.iter().for_each(|line| say!("{line}")),
+        _ => return Err(unexpected(&socket)),
     }
     Ok(())
 }

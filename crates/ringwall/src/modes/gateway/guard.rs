@@ -36,6 +36,7 @@ impl Guard<Scrubbed> for Scrubber {
         Some(Box::new(Scrubbing {
             counters: self.counters().clone(),
             mirror: None,
+            pair: None,
             flows: self.flow_count(),
             memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
             memory_idle_bytes: self.idle_bytes(),
@@ -58,6 +59,8 @@ impl Guard<Scrubbed> for Scrubber {
                 };
                 reply.give(changed);
             }
+            // Who asks a gateway that is alone hears that there is no answer.
+            Order::Pair(_) => {}
         }
     }
 }

@@ -36,6 +36,32 @@ pub(super) fn load_or_make(file: &Path) -> Result<Kept, Failure> {
     }
 }
 
+/// The keys that both gateways of a pair have, entered in `file`. They count as those of the run
+/// before unless that file has others: then connections of this boot were shifted with those.
+pub(super) fn shared(file: &Path, keys: Keys) -> Result<Kept, Failure> {
+    let same = |other: &Keys| (other.tables, other.sequence) == (keys.tables, keys.sequence);
+    match File::open(file) {
+        Ok(opened) => {
+            if read(opened).as_ref().is_ok_and(same) {
+                return Ok(Kept::Before(keys));
+            }
+            std::fs::remove_file(file).map_err(|error| Failure::file(file, error, REMEDY))?;
+            write(file, &bytes_of(&keys))?;
+            return Ok(Kept::New(keys));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => write(file, &bytes_of(&keys))?,
+        Err(error) => return Err(Failure::file(file, error, REMEDY)),
+    }
+    Ok(Kept::Before(keys))
+}
+
+fn bytes_of(keys: &Keys) -> Zeroizing<[u8; FILE_LEN]> {
+    let mut bytes = Zeroizing::new([0; FILE_LEN]);
+    let parts = bytes.as_chunks_mut::<KEY_LEN>().0.iter_mut();
+    parts.zip([keys.tables, keys.sequence, keys.identification]).for_each(|(part, key)| *part = key);
+    bytes
+}
+
 fn read(mut file: File) -> io::Result<Keys> {
     if file.metadata()?.mode() & 0o077 != 0 {
         return Err(io::Error::other("others than root may read it"));
@@ -48,12 +74,16 @@ fn read(mut file: File) -> io::Result<Keys> {
 fn make(file: &Path) -> Result<Keys, Failure> {
     let mut bytes = Zeroizing::new([0; FILE_LEN]);
     randomness::secrets()?.fill(&mut bytes[..]);
+    write(file, &bytes)?;
+    Ok(keys(&bytes))
+}
+
+fn write(file: &Path, bytes: &[u8; FILE_LEN]) -> Result<(), Failure> {
     let written = || {
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
         opened.write_all(&bytes[..])
     };
-    written().map_err(|error| Failure::file(file, error, "make gate.run_dir writable for root"))?;
-    Ok(keys(&bytes))
+    written().map_err(|error| Failure::file(file, error, "make gate.run_dir writable for root"))
 }
 
 fn keys(bytes: &[u8; FILE_LEN]) -> Keys {
@@ -82,6 +112,18 @@ mod tests {
         assert_eq!(mode(&file), 0o600);
         let other = made(&directory.path().join("eth2.keys"));
         assert_ne!(other.tables, first.tables);
+    }
+
+    #[test]
+    fn keys_of_a_pair_count_as_those_before_unless_others_were_in_use() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("eth1.keys");
+        let shared_keys = || Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
+        let is_before = || matches!(shared(&file, shared_keys()).expect("written"), Kept::Before(_));
+        assert!(is_before() && is_before());
+        std::fs::remove_file(&file).expect("there");
+        load_or_make(&file).expect("made");
+        assert_eq!([is_before(), is_before()], [false, true]);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 
+use pair::NotNow;
 use scrub::{FlowId, FlowReport};
 
+use super::paired::report::PairReport;
 use crate::daemon::{Kind, Reply};
 
 /// A daemon with a scrubber, or with the null bump in its place.
@@ -24,6 +26,8 @@ pub(crate) struct Scrubbing {
     pub(crate) counters: scrub::rule::Counters,
     /// What its mirror was given, if it has one.
     pub(crate) mirror: Option<MirrorCounters>,
+    /// How the pair is, if it is one of two.
+    pub(crate) pair: Option<PairReport>,
     /// Connections that are remembered.
     pub(crate) flows: usize,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.
@@ -46,6 +50,18 @@ pub(crate) enum Order {
     ListFlows(Wanted, Reply<Vec<FlowReport>>),
     /// Block a connection, and say whether that changed anything.
     Block(Blocking, Reply<bool>),
+    /// What only a gateway of a pair does.
+    Pair(PairOrder),
+}
+
+/// What the supervisor has a gateway of a pair do.
+pub(crate) enum PairOrder {
+    /// These messages came on the sync link.
+    Hear(Vec<Vec<u8>>),
+    /// These cards have a link.
+    Cards(pair::Cards),
+    /// The other gateway is to take over.
+    HandOver(Reply<Result<(), NotNow>>),
 }
 
 /// Which connections are asked for.

@@ -9,6 +9,7 @@ use system::port::{PacketPort, PacketSender, Sender};
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
 use super::kind::{MirrorCounters, Order, Scrubbed, Scrubbing};
+use super::paired::HasScrubber;
 use crate::daemon::{Described, Guard};
 
 /// A bump and a mirror of what leaves it.
@@ -116,6 +117,12 @@ impl<G: Bump> Bump for Mirrored<G> {
 
     fn add_to_ledger(&self, total: &mut Ledger) {
         self.bump.add_to_ledger(total);
+    }
+}
+
+impl<G: HasScrubber> HasScrubber for Mirrored<G> {
+    fn scrubber(&mut self) -> Option<&mut scrub::Scrubber> {
+        self.bump.scrubber()
     }
 }
 

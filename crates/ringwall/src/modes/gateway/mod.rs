@@ -7,6 +7,7 @@
 //!   daemon;
 //!   `kind.rs`: what its two threads say to each other; `respond.rs`: connections ended for an IDS,
 //!   `condemned.rs`: what that says.
+//! - `paired`: one of two gateways, of which one forwards.
 //! - `replay.rs`: over a capture; `sides.rs`: which side a captured frame came from; `trace.rs`:
 //!   what
 //!   became of single frames, `fields.rs`: what stands in them; `progress.rs`: how far it is;
@@ -22,6 +23,7 @@ mod keys;
 mod kind;
 mod mirror;
 mod orders;
+mod paired;
 pub(crate) mod parts;
 mod progress;
 mod replay;
@@ -38,7 +40,7 @@ use scrub::{Action, Rule};
 
 use crate::failure::Failure;
 use crate::output::say;
-use flows::{BlockArgs, FlowsArgs};
+use flows::{BlockArgs, FlowsArgs, HandoverArgs};
 use replay::ReplayArgs;
 use respond::RespondArgs;
 use run::{ReleaseArgs, RunArgs};
@@ -66,6 +68,11 @@ pub(crate) enum GateCommand {
         tail -n 0 -F /var/log/suricata/eve.json | ringwall gate respond --eve - --signature 2010937\n\n\
         Suricata writes to the socket with `filetype: unix_stream` in eve-log.")]
     Respond(RespondArgs),
+    /// Has the other gateway of a pair take over, as before an update of this one.
+    #[command(after_help = "Example, on the active gateway:\n  ringwall gate handover\n\n\
+        It is refused while the other gateway is not heard, has a card without a link, or does not know all flows \
+        yet. `ringwall status` says how the pair is.")]
+    Handover(HandoverArgs),
     /// Scrubs a capture file.
     #[command(
         after_help = "Examples:\n  ringwall gate replay --read in.pcap --write out.pcap --trusted 192.0.2.0/24\n  \
@@ -86,6 +93,7 @@ impl GateCommand {
             GateCommand::Flows(args) => flows::flows(&args),
             GateCommand::Block(args) => flows::block(&args),
             GateCommand::Respond(args) => respond::respond(&args),
+            GateCommand::Handover(args) => flows::hand_over(&args),
             GateCommand::Replay(args) => replay::replay(&args),
             GateCommand::Rules => {
                 print_rules();

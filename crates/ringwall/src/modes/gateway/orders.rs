@@ -3,7 +3,7 @@
 use bump::Side;
 use scrub::{FlowId, FlowReport};
 
-use super::kind::{Blocking, Order, Scrubbed, Wanted, Wish};
+use super::kind::{Blocking, Order, PairOrder, Scrubbed, Wanted, Wish};
 use crate::daemon::reports::silence;
 use crate::daemon::{Command, Link, Unanswered};
 use crate::protocol::{Answer, Ask, Flow};
@@ -30,6 +30,13 @@ pub(super) fn of_flows(ask: &Ask, link: &Link<Scrubbed>) -> Answer {
             };
             let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, wish }, reply)));
             told.map(|changed| Answer::Blocked { changed })
+        }
+        Ask::HandOver => {
+            let told = link.question(|reply| Command::Order(Order::Pair(PairOrder::HandOver(reply))));
+            told.map(|done| match done {
+                Ok(()) => Answer::Done { lines: vec!["handed over: the other gateway forwards".to_owned()] },
+                Err(why) => Answer::Error { line: format!("not handed over: {}", why.words()) },
+            })
         }
         _ => return ask.not_known(),
     };

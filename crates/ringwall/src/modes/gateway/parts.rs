@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::paired::report::PairStatus;
 use crate::metrics::books::{Books, SideOf, carrier};
 use crate::metrics::family::Families;
 use crate::modes::part::{Account, count_lines};
@@ -38,11 +39,11 @@ pub(crate) struct GateStatus {
     pub(crate) frames: GateFrames,
     /// TCP connections that are remembered.
     pub(crate) flows: usize,
-    /// Memory for unacknowledged data and for waiting fragments.
-    pub(crate) memory_bytes: usize,
-    /// Memory that waits to be used again for unacknowledged data; with `memory_bytes` at most `gate.memory_max_bytes`.
-    #[serde(default)]
-    pub(crate) memory_idle_bytes: usize,
+    #[serde(flatten)]
+    pub(crate) memory: GateMemory,
+    /// How the pair is, where there are two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pair: Option<PairStatus>,
     /// How often each rule acted.
     pub(crate) rules: BTreeMap<String, u64>,
     pub(crate) drops: BTreeMap<String, u64>,
@@ -50,6 +51,17 @@ pub(crate) struct GateStatus {
     pub(crate) warnings: Vec<String>,
     #[serde(flatten)]
     pub(crate) attacks: Attacks,
+}
+
+/// Memory of a gateway, in bytes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct GateMemory {
+    /// For unacknowledged data and for waiting fragments.
+    #[serde(rename = "memory_bytes")]
+    pub(crate) held: usize,
+    /// What waits to be used again for unacknowledged data; with what is held at most `gate.memory_max_bytes`.
+    #[serde(default, rename = "memory_idle_bytes")]
+    pub(crate) idle: usize,
 }
 
 /// An interface of a gateway.
@@ -178,8 +190,9 @@ impl Account for GateStatus {
         lines.extend(self.card_lines());
         lines.extend(self.probes.iter().map(|(probe, outcome)| format!("{probe}: {outcome}")));
         lines.push(self.preset_line());
+        lines.extend(self.pair.iter().flat_map(PairStatus::lines));
         lines.extend(self.frames.lines());
-        let (held, idle) = (self.memory_bytes, self.memory_idle_bytes);
+        let GateMemory { held, idle } = self.memory;
         let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
         lines.push(format!("TCP connections: {}; {memory}", self.flows));
         for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
@@ -201,6 +214,7 @@ impl Account for GateStatus {
             let level = if is_null { Level::Critical } else { Level::Warning };
             found.enter(true, level, warning, "see docs/operating.md");
         }
+        self.pair.iter().for_each(|pair| pair.findings(&mut found));
         found.untold(&self.attacks);
         found.verdict()
     }
@@ -213,10 +227,11 @@ impl Account for GateStatus {
         }
         families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows as u64);
         let help = "Memory for unacknowledged data and fragments, in use and kept for the next.";
-        for (use_of, bytes) in [("held", self.memory_bytes), ("idle", self.memory_idle_bytes)] {
+        for (use_of, bytes) in [("held", self.memory.held), ("idle", self.memory.idle)] {
             families.gauge("ringwall_gate_memory_bytes", help, &[("use", use_of)], bytes as u64);
         }
         self.cards().for_each(|(role, card)| carrier(families, role, card.carrier));
+        self.pair.iter().for_each(|pair| pair.measure(families));
     }
 
     fn json(&self) -> serde_json::Result<serde_json::Value> {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pair::Secret;
 use scrub::settings::Adopt;
 use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
@@ -21,6 +22,8 @@ use super::config::{Gate, GateConfig, Mtu, PresetName};
 use super::keys::{self, Kept};
 use super::kind::Scrubbed;
 use super::mirror::Mirrored;
+use super::paired::start::Joined;
+use super::paired::{self, HasScrubber, Paired};
 use crate::client;
 use crate::config::{self, DEFAULT_GATE_FILE, OnExit, RealTime};
 use crate::daemon::companions::Companions;
@@ -120,13 +123,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
     let prepared = prepare(&plan, &disk, companions, gateway, args.null);
-    let Prepared { keys, settings, ports, mirror, supervisor, precedence } =
+    let Prepared { keys, settings, ports, mirror, supervisor, precedence, joined } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
+    let way = Way { mirror, joined, ports, load, supervisor };
     if args.null {
-        return start(NullBump::passing(), mirror, ports, load, supervisor);
+        return start(NullBump::passing(), way);
     }
-    start(Scrubber::new(settings, keys), mirror, ports, load, supervisor)
+    start(Scrubber::new(settings, keys), way)
 }
 
 /// What is ready before the first frame.
@@ -137,6 +141,17 @@ struct Prepared {
     mirror: Option<PacketPort>,
     supervisor: Supervisor<Cards>,
     precedence: Precedence,
+    /// What makes it one of two.
+    joined: Option<Joined>,
+}
+
+/// What a bump is driven with.
+struct Way {
+    mirror: Option<PacketPort>,
+    joined: Option<Joined>,
+    ports: Ports<PacketPort>,
+    load: Load,
+    supervisor: Supervisor<Cards>,
 }
 
 fn prepare(
@@ -147,7 +162,8 @@ fn prepare(
     null: bool,
 ) -> Result<Prepared, Failure> {
     let gate = &plan.gate;
-    let (keys, settings) = keys_and_settings(plan, &gateway)?;
+    let secret = plan.as_read.pair.as_ref().map(|pair| paired::start::secret(&pair.key_file)).transpose()?;
+    let (keys, settings) = keys_and_settings(plan, &gateway, secret.as_ref())?;
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
@@ -155,23 +171,31 @@ fn prepare(
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
+    let joined = plan.as_read.pair.as_ref().zip(secret);
+    let joined = joined.map(|(section, secret)| paired::start::join(section, secret, &gateway)).transpose()?;
+    let (joined, sync) = joined.unzip();
     let mut cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
     cards.follow_file(plan.as_read.clone());
+    cards.hear_on(sync);
     let here = Here { host: system::host_name(), interface: plan.trusted.clone(), mode: "gate".to_owned() };
     let socket = config::socket(&gate.run_dir, &plan.trusted);
     let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, companions))?;
     let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
     let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
     supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);
-    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence })
+    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence, joined })
 }
 
 /// The keys of the run before, or new ones, with which connections are adopted otherwise. Where
 /// they are the same and nobody says otherwise, connections of the run before go on: an update of
 /// the gateway is no reason to hang them.
-fn keys_and_settings(plan: &Plan, gateway: &Gateway) -> Result<(Keys, Settings), Failure> {
+fn keys_and_settings(plan: &Plan, gateway: &Gateway, secret: Option<&Secret>) -> Result<(Keys, Settings), Failure> {
     let gate = &plan.gate;
-    let kept = keys::load_or_make(&gate.run_dir.join(format!("{}.keys", plan.trusted)))?;
+    let file = gate.run_dir.join(format!("{}.keys", plan.trusted));
+    let kept = match secret {
+        Some(secret) => keys::shared(&file, paired::start::keys(secret))?,
+        None => keys::load_or_make(&file)?,
+    };
     if gate.mtu.is_none() {
         let wrong = |what| Failure::file(&plan.file, format!("MTU of the cards: {what}"), "set gate.mtu");
         Mtu::try_from(u64::from(gateway.mtu())).map_err(wrong)?;
@@ -237,21 +261,30 @@ fn warnings(gateway: &Gateway, null: bool) -> Vec<String> {
     warnings
 }
 
-fn start<G>(
-    bump: G,
-    mirror: Option<PacketPort>,
-    ports: Ports<PacketPort>,
-    load: Load,
-    supervisor: Supervisor<Cards>,
-) -> Result<(), Failure>
+fn start<G>(bump: G, mut way: Way) -> Result<(), Failure>
 where
-    G: Guard<Scrubbed> + Send + 'static,
-    NoJobs: Jobs<G> + Jobs<Mirrored<G>>,
+    G: Guard<Scrubbed> + HasScrubber + Send + 'static,
+    NoJobs: Jobs<G> + Jobs<Mirrored<G>> + Jobs<Paired<G>> + Jobs<Paired<Mirrored<G>>>,
     G::Job: Send + 'static,
     G::Completion: Send + 'static,
 {
-    match mirror {
-        Some(port) => serve(Mirrored::new(bump, port), Crew::none(), load, ports, Clock::new(), supervisor),
+    match way.mirror.take() {
+        Some(port) => start_in_pair(Mirrored::new(bump, port), way),
+        None => start_in_pair(bump, way),
+    }
+}
+
+/// With the other gateway, if there is one.
+fn start_in_pair<G>(bump: G, way: Way) -> Result<(), Failure>
+where
+    G: Guard<Scrubbed> + HasScrubber + Send + 'static,
+    NoJobs: Jobs<G> + Jobs<Paired<G>>,
+    G::Job: Send + 'static,
+    G::Completion: Send + 'static,
+{
+    let Way { joined, ports, load, supervisor, .. } = way;
+    match joined {
+        Some(joined) => serve(Paired::new(bump, joined), Crew::none(), load, ports, Clock::new(), supervisor),
         None => serve(bump, Crew::none(), load, ports, Clock::new(), supervisor),
     }
 }

@@ -1,0 +1,88 @@
+//! Which connections changed since another scrubber was told of them.
+//!
+//! A place for each connection at most, whatever happens to it; nothing at all unless somebody
+//! follows.
+
+use std::collections::VecDeque;
+
+use crate::tcp::table::Index;
+
+/// Connections that are to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    is_followed: bool,
+    /// A bit for each place in the table: whether it waits.
+    waits: Vec<u64>,
+    waiting: VecDeque<Index>,
+    /// Where a round of all connections is.
+    round: Option<Index>,
+}
+
+impl Changes {
+    /// Follows from now on.
+    pub(crate) fn follow(&mut self) {
+        self.is_followed = true;
+    }
+
+    /// The connection at `index` changed.
+    pub(crate) fn mark(&mut self, index: Index) {
+        if !self.is_followed {
+            return;
+        }
+        let (word, bit) = (index as usize / 64, 1 << (index % 64));
+        if word >= self.waits.len() {
+            self.waits.resize(word + 1, 0);
+        }
+        if self.waits[word] & bit == 0 {
+            self.waits[word] |= bit;
+            self.waiting.push_back(index);
+        }
+    }
+
+    /// Tells all connections once more.
+    pub(crate) fn begin_round(&mut self) {
+        self.round = Some(0);
+    }
+
+    pub(crate) fn is_round_over(&self) -> bool {
+        self.round.is_none()
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn clear(&mut self) {
+        *self = Changes { is_followed: self.is_followed, ..Changes::default() };
+    }
+
+    /// The next place to look at, of `places` that there are.
+    pub(crate) fn next(&mut self, places: usize) -> Option<Index> {
+        if let Some(index) = self.waiting.pop_front() {
+            if let Some(word) = self.waits.get_mut(index as usize / 64) {
+                *word &= !(1 << (index % 64));
+            }
+            return Some(index);
+        }
+        let index = self.round?;
+        self.round = index.checked_add(1).filter(|next| (*next as usize) < places);
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_waits_once_and_a_round_tells_all() {
+        let mut changes = Changes::default();
+        changes.mark(3);
+        assert_eq!(changes.next(200), None, "nobody follows");
+        changes.follow();
+        [130, 3, 130, 3].into_iter().for_each(|index| changes.mark(index));
+        assert_eq!([changes.next(200), changes.next(200), changes.next(200)], [Some(130), Some(3), None]);
+        changes.begin_round();
+        changes.mark(1);
+        let told: Vec<_> = std::iter::from_fn(|| changes.next(3)).collect();
+        assert_eq!(told, [1, 0, 1, 2]);
+        assert!(changes.is_round_over());
+    }
+}
