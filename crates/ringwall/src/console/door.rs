@@ -146,9 +146,12 @@ impl Door {
     }
 
     fn count_drops(&self) {
-        while self.look.sample().is_ok() {
+        while let Ok(()) = self.look.sample() {
             std::thread::sleep(SAMPLE_EVERY);
         }
+        // Nothing could be shown from here on; the service begins anew.
+        tracing::error!("the console's reader gives no answer");
+        std::process::exit(1);
     }
 
     /// Answers one client.
