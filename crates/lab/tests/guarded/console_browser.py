@@ -34,6 +34,9 @@ try:
     button = call("POST", session + "/element", {"using": "css selector", "value": "button.main"})
     call("POST", session + "/element/" + list(button.values())[0] + "/click", {})
     base = link.split("/sign-in")[0]
+    if run("return document.querySelectorAll('header nav a').length") == 0:
+        print("nobody was signed in:", run("return document.body.innerText"))
+        sys.exit(1)
     for scheme in ["light", "dark"]:
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         call("POST", session + "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": media})

@@ -274,6 +274,8 @@ pub(super) fn write_stream_head(stream: &mut impl Write) -> io::Result<()> {
     stream.flush()
 }
 
+/// `same-origin`: under `no-referrer` a browser sends its own forms with `Origin: null` (Fetch, section
+/// "append a request Origin header").
 fn write_head<'a>(
     stream: &mut impl Write,
     status: &str,
@@ -282,7 +284,7 @@ fn write_head<'a>(
 ) -> io::Result<()> {
     let mut head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
-         Content-Security-Policy: {POLICY}\r\nReferrer-Policy: no-referrer\r\nX-Frame-Options: DENY\r\n\
+         Content-Security-Policy: {POLICY}\r\nReferrer-Policy: same-origin\r\nX-Frame-Options: DENY\r\n\
          Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
          Connection: close\r\n"
     );
