@@ -48,8 +48,9 @@ put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/r
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
 for name in ringwall@.service ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
-    ringwall-renew@.service ringwall-renew@.timer ringwall-metrics.service ringwall-metrics.timer ringwall-report@.service ringwall-report@.timer \
-    ringwall-site.service ringwall-signer.service; do
+    ringwall-renew@.service ringwall-renew@.timer ringwall-report@.service ringwall-report@.timer \
+    ringwall-metrics.service ringwall-metrics.timer ringwall-site.service ringwall-signer.service \
+    ringwall-console.service; do
     sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" "packaging/$name" >"$unit"
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done

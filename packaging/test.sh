@@ -128,8 +128,8 @@ check_units() {
         return
     fi
     units=$(mktemp -d)
-    for most in ringwall@:36 ringwall-gate@:36 ringwall-closed@:25 ringwall-made@:25 ringwall-renew@:25 ringwall-report@:25 \
-        ringwall-site:25 ringwall-signer:20; do
+    for most in ringwall@:36 ringwall-gate@:36 ringwall-closed@:25 ringwall-made@:25 ringwall-renew@:25 \
+        ringwall-report@:25 ringwall-site:25 ringwall-signer:20 ringwall-console:25; do
         unit=${most%:*}.service
         sed "s#@SBINDIR@#/usr/sbin#; s#@LIBEXECDIR@#/usr/lib/ringwall#" "packaging/$unit" >"$units/$unit"
         systemd-analyze security --no-pager --offline=true "--threshold=${most#*:}" "$units/$unit" >"$units/said" 2>&1 ||

@@ -22,6 +22,9 @@ _ringwall() {
             ringwall,config)
                 cmd="ringwall__subcmd__config"
                 ;;
+            ringwall,console)
+                cmd="ringwall__subcmd__console"
+                ;;
             ringwall,doctor)
                 cmd="ringwall__subcmd__doctor"
                 ;;
@@ -106,6 +109,18 @@ _ringwall() {
             ringwall__subcmd__config__subcmd__help,show)
                 cmd="ringwall__subcmd__config__subcmd__help__subcmd__show"
                 ;;
+            ringwall__subcmd__console,help)
+                cmd="ringwall__subcmd__console__subcmd__help"
+                ;;
+            ringwall__subcmd__console,login)
+                cmd="ringwall__subcmd__console__subcmd__login"
+                ;;
+            ringwall__subcmd__console__subcmd__help,help)
+                cmd="ringwall__subcmd__console__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__console__subcmd__help,login)
+                cmd="ringwall__subcmd__console__subcmd__help__subcmd__login"
+                ;;
             ringwall__subcmd__gate,block)
                 cmd="ringwall__subcmd__gate__subcmd__block"
                 ;;
@@ -123,6 +138,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__gate,replay)
                 cmd="ringwall__subcmd__gate__subcmd__replay"
+                ;;
+            ringwall__subcmd__gate,respond)
+                cmd="ringwall__subcmd__gate__subcmd__respond"
                 ;;
             ringwall__subcmd__gate,rules)
                 cmd="ringwall__subcmd__gate__subcmd__rules"
@@ -148,6 +166,9 @@ _ringwall() {
             ringwall__subcmd__gate__subcmd__help,replay)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__replay"
                 ;;
+            ringwall__subcmd__gate__subcmd__help,respond)
+                cmd="ringwall__subcmd__gate__subcmd__help__subcmd__respond"
+                ;;
             ringwall__subcmd__gate__subcmd__help,rules)
                 cmd="ringwall__subcmd__gate__subcmd__help__subcmd__rules"
                 ;;
@@ -159,6 +180,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,config)
                 cmd="ringwall__subcmd__help__subcmd__config"
+                ;;
+            ringwall__subcmd__help,console)
+                cmd="ringwall__subcmd__help__subcmd__console"
                 ;;
             ringwall__subcmd__help,doctor)
                 cmd="ringwall__subcmd__help__subcmd__doctor"
@@ -223,6 +247,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__config,show)
                 cmd="ringwall__subcmd__help__subcmd__config__subcmd__show"
                 ;;
+            ringwall__subcmd__help__subcmd__console,login)
+                cmd="ringwall__subcmd__help__subcmd__console__subcmd__login"
+                ;;
             ringwall__subcmd__help__subcmd__gate,block)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__block"
                 ;;
@@ -237,6 +264,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__gate,replay)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__replay"
+                ;;
+            ringwall__subcmd__help__subcmd__gate,respond)
+                cmd="ringwall__subcmd__help__subcmd__gate__subcmd__respond"
                 ;;
             ringwall__subcmd__help__subcmd__gate,rules)
                 cmd="ringwall__subcmd__help__subcmd__gate__subcmd__rules"
@@ -893,7 +923,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor why top peers events history explain forecast report metrics config help"
+            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1090,6 +1120,92 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__console)
+            opts="-h --listen --run-dir --history --log-json --help login help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__console__subcmd__help)
+            opts="login help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__console__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__console__subcmd__help__subcmd__login)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__console__subcmd__login)
+            opts="-h --run-dir --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --run-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__doctor)
             opts="-h --config --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1179,7 +1295,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate)
-            opts="-h --log-json --help run release flows block handover replay rules help"
+            opts="-h --log-json --help run release flows block respond handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1275,7 +1391,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help)
-            opts="run release flows block handover replay rules help"
+            opts="run release flows block respond handover replay rules help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1359,6 +1475,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__gate__subcmd__help__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__gate__subcmd__help__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1472,6 +1602,44 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__gate__subcmd__respond)
+            opts="-h --config --interface --eve-socket --eve --severity --signature --dry-run --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve-socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --eve)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --severity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --signature)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__gate__subcmd__rules)
             opts="-h --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1521,7 +1689,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor why top peers events history explain forecast report metrics config help"
+            opts="join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1604,6 +1772,34 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__console)
+            opts="login"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__console__subcmd__login)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__doctor)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1661,7 +1857,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate)
-            opts="run release flows block handover replay rules"
+            opts="run release flows block respond handover replay rules"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1731,6 +1927,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__gate__subcmd__replay)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__gate__subcmd__respond)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3939,13 +4149,17 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__enforce)
-            opts="-h --for --anyway --since --dir --log-json --help"
+            opts="-h --for --except --anyway --since --dir --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --except)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -4555,7 +4769,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__import)
-            opts="-h --dir --out --by-service --days --valid --dry-run --json --log-json --help"
+            opts="-h --dir --out --by-service --policy --days --valid --dry-run --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -69,7 +69,7 @@ impl DaemonArgs {
 }
 
 /// The command sockets in a directory, by name.
-fn sockets_in(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn sockets_in(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let is_socket = |path: &PathBuf| path.extension().is_some_and(|end| end == "sock");
     let mut sockets: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_socket).collect();

@@ -53,6 +53,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<(), Failure> {
         since_unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         kind: args.kind.clone(),
         about: args.about.clone(),
+        ..Wanted::default()
     };
     let rows =
         read(&file, &wanted).map_err(|error| Failure::file(&file, error, "ask as root, or name another file"))?;

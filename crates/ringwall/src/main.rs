@@ -4,6 +4,7 @@ mod akd;
 mod client;
 mod companion;
 mod config;
+mod console;
 mod crypto_bench;
 mod daemon;
 mod doctor;
@@ -13,6 +14,7 @@ mod finding;
 mod history;
 mod host;
 mod join;
+mod local;
 mod metrics;
 mod modes;
 mod monitor;
@@ -37,6 +39,7 @@ use tracing_subscriber::EnvFilter;
 
 use akd::AkdCommand;
 use client::{AskArgs, EventsArgs, ExplainArgs};
+use console::ConsoleArgs;
 use doctor::DoctorArgs;
 use failure::Failure;
 use history::HistoryArgs;
@@ -129,6 +132,16 @@ enum Command {
     /// says how it is, as that of status does.
     #[command(verbatim_doc_comment)]
     Top(TopArgs),
+    /// Pages for a browser about the daemons of this machine: health, peers, attacks, history,
+    /// certificates, gateway (needs root)
+    ///
+    /// It listens on this machine alone, shows and takes no orders, and needs no JavaScript. A
+    /// person is let in by a link that works once:
+    ///   systemctl enable --now ringwall-console.service
+    ///   ringwall console login
+    /// From another machine: ssh -L 9479:127.0.0.1:9479 HOST
+    #[command(verbatim_doc_comment)]
+    Console(ConsoleArgs),
     /// Associations with other hosts.
     Peers(AskArgs),
     /// What happened lately.
@@ -174,6 +187,9 @@ enum Command {
     /// The part of the site's service that listens; the service starts it by itself.
     #[command(hide = true, name = site::serve::COMMAND)]
     SiteDoor,
+    /// The part of the console that listens; the console starts it by itself.
+    #[command(hide = true, name = console::COMMAND)]
+    ConsoleDoor,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -236,6 +252,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Akd(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Shield(command) => command.run(),
+        Command::Console(args) => console::console(&args),
         Command::Peers(args) => client::peers(&args),
         Command::Events(args) => client::events(&args),
         Command::History(args) => history::history(&args),
@@ -249,6 +266,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Recorder => recorder::run(),
         Command::Exporter => metrics::exporter::run(),
         Command::SiteDoor => site::serve::run(),
+        Command::ConsoleDoor => console::run_door(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }

@@ -35,6 +35,16 @@ pub(crate) fn complain(text: fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "ringwall: {text}");
 }
 
+/// `text` without what a terminal or its reader could take for more than text: names and addresses come from the wire.
+pub(crate) fn clean(text: &str) -> String {
+    let is_harmful = |one: char| {
+        // Controls of both sets; marks that turn the direction of text; what has no width.
+        one.is_control()
+            || matches!(one, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().map(|one| if is_harmful(one) { '.' } else { one }).collect()
+}
+
 /// The standard error for a reader that takes a number in angle brackets for a line's priority (sd-daemon(3)).
 pub(crate) struct Prioritised;
 

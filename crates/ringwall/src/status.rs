@@ -109,7 +109,29 @@ pub(crate) struct Frames {
     pub(crate) emitted_to_stack: u64,
 }
 
+/// When a certificate ends, and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificate {
+    pub(crate) of: String,
+    pub(crate) not_after_unix: u64,
+}
+
 impl Status {
+    /// Of this host, its authority, and the distributors of its keys.
+    pub(crate) fn certificates(&self) -> Vec<Certificate> {
+        let mut all = Vec::new();
+        if let Some(own) = &self.identity {
+            let (of, authority) = (format!("{} (this host)", own.name), format!("authority of {}", own.site));
+            all.push(Certificate { of, not_after_unix: own.certificate_not_after_unix });
+            all.push(Certificate { of: authority, not_after_unix: own.authority_not_after_unix });
+        }
+        for one in self.parts.sarp.iter().flat_map(|sarp| &sarp.distributors) {
+            let of = format!("{} (distributor)", one.name);
+            all.push(Certificate { of, not_after_unix: one.certificate_not_after_unix });
+        }
+        all
+    }
+
     /// Whether it has a layer less than a host of its mode should have.
     fn is_weak(&self) -> bool {
         !self.weakened.is_empty() || !self.mode.protects() || self.profile == Profile::Paper

@@ -16,7 +16,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Level::Good => "GOOD",
             Level::Warning => "WARNING",

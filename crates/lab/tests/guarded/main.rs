@@ -14,6 +14,7 @@ mod bad_input;
 mod broadcast;
 mod cll_dhcp;
 mod compression;
+mod console;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

@@ -29,7 +29,7 @@ pub(crate) use self::kernel_hook::HookName;
 pub(crate) use self::lab::{Lab, Switch};
 pub(crate) use self::passable::{PASSABLE, Passed};
 pub(crate) use self::real_time::RealTime;
-pub(crate) use self::records::{MetricsAddress, Records, SyslogAddress};
+pub(crate) use self::records::{LocalAddress, Records, SyslogAddress};
 pub(crate) use self::site::Site;
 pub(crate) use self::station::Station;
 pub(crate) use self::text::{UNREADABLE, read_text, socket, syntax};

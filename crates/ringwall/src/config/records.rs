@@ -73,23 +73,23 @@ pub(crate) enum SyslogAddress {
     Udp(SocketAddr),
 }
 
-/// Where scrapers are answered.
+/// Where scrapers or browsers are answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum MetricsAddress {
+pub(crate) enum LocalAddress {
     /// A stream socket in the file system.
     Socket(PathBuf),
     /// An address that leads to this machine alone.
     Tcp(SocketAddr),
 }
 
-impl MetricsAddress {
+impl LocalAddress {
     /// None for what is neither, or what others could reach.
-    pub(crate) fn parse(text: &str) -> Option<MetricsAddress> {
+    pub(crate) fn parse(text: &str) -> Option<LocalAddress> {
         if text.starts_with('/') {
-            return Some(MetricsAddress::Socket(text.into()));
+            return Some(LocalAddress::Socket(text.into()));
         }
         let address: SocketAddr = text.parse().ok()?;
-        (address.ip().is_loopback() && address.port() > 0).then_some(MetricsAddress::Tcp(address))
+        (address.ip().is_loopback() && address.port() > 0).then_some(LocalAddress::Tcp(address))
     }
 }
 
@@ -105,7 +105,7 @@ impl Records {
             let what = format!("records.syslog = \"{}\"", self.syslog.as_deref().unwrap_or_default());
             return wrong(what, "write \"/dev/log\", or an address and a port such as \"192.0.2.5:514\"");
         }
-        if let Some(listen) = self.metrics_listen.as_ref().filter(|text| MetricsAddress::parse(text).is_none()) {
+        if let Some(listen) = self.metrics_listen.as_ref().filter(|text| LocalAddress::parse(text).is_none()) {
             let what = format!("records.metrics_listen = \"{listen}\" is no socket, and no port of this machine alone");
             let remedy = "write \"127.0.0.1:9477\" or \"/run/ringwall/metrics.sock\"; others are let in by a proxy that \
                 asks who they are";

@@ -104,6 +104,15 @@ pub(crate) struct PartyOf {
     pub(crate) mac: Option<String>,
 }
 
+impl PartyOf {
+    /// All that is known of it, or a dash.
+    pub(crate) fn who(&self) -> String {
+        let names = [&self.name, &self.ip, &self.mac].into_iter().flatten().filter(|name| !name.is_empty());
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        if names.is_empty() { "-".to_owned() } else { names.join(" ") }
+    }
+}
+
 /// Something that was changed at a daemon, for the history.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Change {

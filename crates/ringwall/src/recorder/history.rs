@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::attacks::{Attack, Change, Holding};
 
@@ -35,7 +35,7 @@ pub(super) const TURN_MS: u64 = 60_000;
 pub(crate) const ADDRESS: &str = "address";
 
 /// A row, as it is read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) number: i64,
     /// `address`, a kind of attack, or what changed.
@@ -56,13 +56,17 @@ pub(crate) struct Row {
 }
 
 /// Which rows are wanted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Wanted {
     /// Those that ended later.
     pub(crate) since_unix_ms: u64,
     pub(crate) kind: Option<String>,
     /// With this address, hardware address or name.
     pub(crate) about: Option<String>,
+    /// Attacks, and nothing else.
+    pub(crate) attacks_only: bool,
+    /// At most so many of those that began last, after this many that began later.
+    pub(crate) newest: Option<(u32, u32)>,
 }
 
 /// What is entered.
@@ -256,7 +260,8 @@ pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
     connection.busy_timeout(BUSY_MAX).map_err(other)?;
     let text = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text FROM entry \
         WHERE last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
-        ORDER BY first_ms, number";
+        AND (NOT ?4 OR kind NOT IN ('address', 'started', 'stopped', 'policy', 'order')) \
+        ORDER BY first_ms DESC, number DESC LIMIT ?5 OFFSET ?6";
     let unsigned = |value: i64| u64::try_from(value).unwrap_or(0);
     let row = |row: &rusqlite::Row<'_>| {
         Ok(Row {
@@ -274,9 +279,13 @@ pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
         })
     };
     let mut statement = connection.prepare(text).map_err(other)?;
-    let values = params![signed(wanted.since_unix_ms), wanted.kind, wanted.about];
+    // SQLite has no limit where it is below zero.
+    let (most, after) = wanted.newest.map_or((-1, 0), |(most, after)| (i64::from(most), i64::from(after)));
+    let values = params![signed(wanted.since_unix_ms), wanted.kind, wanted.about, wanted.attacks_only, most, after];
     let rows = statement.query_map(values, row).map_err(other)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(other)
+    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>().map_err(other)?;
+    rows.reverse();
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -344,7 +353,7 @@ mod tests {
         let told: Vec<_> =
             rows.iter().map(|row| (row.name.as_deref(), row.first_unix_ms - START, row.last_unix_ms - START)).collect();
         assert_eq!(told, [(Some("desk-17"), 0, 1000), (Some("desk-30"), 5000, 90_000)]);
-        let later = Wanted { since_unix_ms: START + 2000, kind: Some(ADDRESS.to_owned()), about: None };
+        let later = Wanted { since_unix_ms: START + 2000, kind: Some(ADDRESS.to_owned()), ..Wanted::default() };
         let names: Vec<_> = read(&file, &later).expect("read").into_iter().filter_map(|row| row.name).collect();
         assert_eq!(names, ["desk-18", "desk-30"]);
     }

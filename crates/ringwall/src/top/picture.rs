@@ -7,7 +7,8 @@ use ratatui_core::style::{Color, Modifier, Style};
 
 use super::sample::Daemon;
 use super::state::State;
-use super::table::{Pane, Row, aligned, clean, wrapped};
+use super::table::{Pane, Row, aligned, wrapped};
+use crate::output::clean;
 use crate::verdict::Level;
 
 /// Lines of the explanation below, at most.

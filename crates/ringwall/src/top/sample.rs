@@ -9,6 +9,7 @@ use crate::modes::part::Account;
 use crate::protocol::attacks::Attack;
 use crate::protocol::{Answer, Ask, Example, Flow, GateStatus, Peer, Status};
 use crate::recorder::rfc3339;
+use crate::status::Certificate;
 use crate::verdict::{Level, Verdict};
 
 /// Connections of one gateway that are looked at: more than a person reads, few enough to fetch each second.
@@ -38,13 +39,6 @@ pub(super) struct Daemon {
     pub(super) attacks: Vec<Attack>,
     pub(super) flows: Vec<Flow>,
     pub(super) certificates: Vec<Certificate>,
-}
-
-/// A certificate, and whose it is.
-#[derive(Clone, Debug)]
-pub(super) struct Certificate {
-    pub(super) of: String,
-    pub(super) not_after_unix: u64,
 }
 
 impl Sample {
@@ -98,15 +92,7 @@ impl Daemon {
     pub(super) fn of_host(status: Status) -> Daemon {
         let verdict = status.verdict();
         let mut daemon = Daemon::new(&status.interface, &verdict);
-        if let Some(own) = &status.identity {
-            let (of, authority) = (format!("{} (this host)", own.name), format!("authority of {}", own.site));
-            daemon.certificates.push(Certificate { of, not_after_unix: own.certificate_not_after_unix });
-            daemon.certificates.push(Certificate { of: authority, not_after_unix: own.authority_not_after_unix });
-        }
-        for one in status.parts.sarp.iter().flat_map(|sarp| &sarp.distributors) {
-            let of = format!("{} (distributor)", one.name);
-            daemon.certificates.push(Certificate { of, not_after_unix: one.certificate_not_after_unix });
-        }
+        daemon.certificates = status.certificates();
         Daemon { uptime_s: status.uptime_s, drops: status.drops, attacks: status.attacks.open, ..daemon }
     }
 

@@ -3,7 +3,8 @@
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::sample::Sample;
-use super::table::{Pane, Row, clean};
+use super::table::{Pane, Row};
+use crate::output::clean;
 
 /// Longest filter, in letters.
 const FILTER_MAX: usize = 64;

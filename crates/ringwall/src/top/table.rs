@@ -2,10 +2,12 @@
 
 use bump::DropReason;
 
-use super::sample::{Certificate, Daemon, Sample};
+use super::sample::{Daemon, Sample};
 use crate::client::reason_lines;
-use crate::protocol::attacks::{Attack, PartyOf};
+use crate::output::clean;
+use crate::protocol::attacks::Attack;
 use crate::protocol::{Flow, Peer};
+use crate::status::Certificate;
 
 const DAY_S: u64 = 86_400;
 
@@ -37,16 +39,6 @@ impl Row {
     pub(super) fn has(&self, text: &str) -> bool {
         self.cells.iter().any(|cell| cell.to_lowercase().contains(text))
     }
-}
-
-/// `text` without what a terminal or its reader could take for more than text: names and addresses come from the wire.
-pub(super) fn clean(text: &str) -> String {
-    let is_harmful = |one: char| {
-        // Controls of both sets; marks that turn the direction of text; what has no width.
-        one.is_control()
-            || matches!(one, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    text.chars().map(|one| if is_harmful(one) { '.' } else { one }).collect()
 }
 
 impl Pane {
@@ -132,14 +124,9 @@ fn yes(it: bool) -> &'static str {
 }
 
 fn attack(daemon: &Daemon, attack: &Attack) -> Row {
-    let who = |party: &PartyOf| {
-        let names = [&party.name, &party.ip, &party.mac].map(|name| name.clone().unwrap_or_default());
-        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
-        if names.is_empty() { "-".to_owned() } else { names.join(" ") }
-    };
-    let source = attack.source.mac.clone().unwrap_or_else(|| who(&attack.source));
+    let source = attack.source.mac.clone().unwrap_or_else(|| attack.source.who());
     let (kind, last) = (attack.sort.kind.clone(), attack.span.last.clone());
-    let cells = vec![daemon.interface.clone(), kind, source, who(&attack.claimed), attack.count.to_string(), last];
+    let cells = vec![daemon.interface.clone(), kind, source, attack.claimed.who(), attack.count.to_string(), last];
     Row::new(cells, vec![attack.sentence.clone(), format!("do: {}", attack.sort.advice)])
 }
 

@@ -10,11 +10,13 @@ use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::picture::{Palette, draw, plain};
-use super::sample::{Certificate, Daemon, Sample};
+use super::sample::{Daemon, Sample};
 use super::state::{Act, State};
-use super::table::{Pane, clean, wrapped};
+use super::table::{Pane, wrapped};
 use crate::metrics::tests::link_layer;
+use crate::output::clean;
 use crate::protocol::{Answer, Flow, Peer};
+use crate::status::Certificate;
 use crate::verdict::Level;
 
 const NOW_S: u64 = 1_795_000_000;

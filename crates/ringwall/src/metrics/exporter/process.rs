@@ -1,12 +1,9 @@
 //! The exporter's own process: listens, gives up what privileges it has, and answers until the
 //! daemon is gone.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,8 +15,9 @@ use system::sandbox::{self, Reach, User};
 use super::super::text;
 use super::http::{self, Refusal, Wanted};
 use super::{COMMAND, QUESTION};
-use crate::config::MetricsAddress;
+use crate::config::LocalAddress;
 use crate::failure::Failure;
+use crate::local::{Client, Hurried, Listener};
 use crate::protocol::{Answer, Measured};
 
 /// Clients at one time.
@@ -51,13 +49,13 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut daemon = Daemon::new(stream).map_err(Failure::new)?;
     let listen = daemon.line().map_err(Failure::new)?;
     let failed = |error: io::Error| Failure::new(format!("records.metrics_listen = \"{listen}\": {error}"));
-    let address = MetricsAddress::parse(&listen).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+    let address = LocalAddress::parse(&listen).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
     let listener = Listener::open(&address).map_err(failed)?;
     confine().map_err(Failure::new)?;
     let gone = daemon.watch().map_err(Failure::new)?;
     std::thread::Builder::new()
         .name(COMMAND.to_owned())
-        .spawn(move || listener.serve(&Arc::new(Mutex::new(daemon))))
+        .spawn(move || serve(&listener, daemon))
         .map_err(Failure::new)?;
     wait_for_end(&gone);
     Ok(())
@@ -140,69 +138,9 @@ impl Daemon {
     }
 }
 
-/// Where scrapers come to.
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-/// A client, by whatever way it came.
-trait Client: Read + Write + Send {
-    fn limit(&self, time: Duration) -> io::Result<()>;
-}
-
-impl Client for TcpStream {
-    fn limit(&self, time: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(time))?;
-        self.set_write_timeout(Some(time))
-    }
-}
-
-impl Client for UnixStream {
-    fn limit(&self, time: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(time))?;
-        self.set_write_timeout(Some(time))
-    }
-}
-
-impl Listener {
-    fn open(address: &MetricsAddress) -> io::Result<Listener> {
-        match address {
-            MetricsAddress::Tcp(address) => Ok(Listener::Tcp(TcpListener::bind(address)?)),
-            MetricsAddress::Socket(name) => {
-                remove_socket(name)?;
-                let listener = UnixListener::bind(name)?;
-                // Who may enter the directory may ask.
-                std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o666))?;
-                Ok(Listener::Unix(listener))
-            }
-        }
-    }
-
-    fn serve(&self, daemon: &Arc<Mutex<Daemon>>) {
-        let clients = Arc::new(AtomicUsize::new(0));
-        loop {
-            let client: io::Result<Box<dyn Client>> = match self {
-                Listener::Tcp(listener) => listener.accept().map(|(client, _)| Box::new(client) as Box<dyn Client>),
-                Listener::Unix(listener) => listener.accept().map(|(client, _)| Box::new(client) as Box<dyn Client>),
-            };
-            match client {
-                Ok(client) => take_in(client, daemon, &clients),
-                // No descriptor is left, for instance.
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
-            }
-        }
-    }
-}
-
-/// A socket that another start has left; nothing else is removed.
-fn remove_socket(name: &Path) -> io::Result<()> {
-    match std::fs::symlink_metadata(name) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(name),
-        Ok(_) => Err(io::Error::other("something else than a socket has this name")),
-    }
+fn serve(listener: &Listener, daemon: Daemon) {
+    let (daemon, clients) = (Arc::new(Mutex::new(daemon)), Arc::new(AtomicUsize::new(0)));
+    listener.serve(|client| take_in(client, &daemon, &clients));
 }
 
 /// Answers the client in a thread of its own, if not too many are being answered.
@@ -248,37 +186,4 @@ fn page(wanted: Wanted, daemon: &Mutex<Daemon>) -> Option<String> {
     let measured = daemon.lock().unwrap_or_else(PoisonError::into_inner).measured();
     let measured = measured.ok()?;
     text(&measured, wanted.format).ok()
-}
-
-/// A client with a time by which all must be over, however slowly it reads or writes.
-struct Hurried<'a> {
-    client: &'a mut dyn Client,
-    deadline: Instant,
-}
-
-impl Hurried<'_> {
-    fn hurry(&self) -> io::Result<()> {
-        match self.deadline.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => self.client.limit(left),
-        }
-    }
-}
-
-impl Read for Hurried<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.client.read(bytes)
-    }
-}
-
-impl Write for Hurried<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.client.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.client.flush()
-    }
 }

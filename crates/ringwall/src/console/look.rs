@@ -1,0 +1,229 @@
+//! What the door knows of the daemons: it asks its reader, one question at a time, and remembers
+//! the answer for a moment, so that many browsers cost the daemons no more than one.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::trend::{Drops, Trend};
+use super::{Question, Reply, What};
+use crate::modes::part::Account;
+use crate::protocol::{Answer, GateStatus, Status};
+use crate::recorder::history::{Row, Wanted};
+use crate::verdict::Verdict;
+
+/// How long the reader may take: each of a few daemons may take ten seconds.
+const READER_TIME_MAX: Duration = Duration::from_secs(30);
+/// Longest answer that is read: 100,000 associations.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+/// How old what is shown may be.
+const FRESH: Duration = Duration::from_secs(2);
+/// Daemons that are asked; a machine has few.
+const DAEMONS_MAX: usize = 64;
+
+/// The way to the reader.
+pub(super) struct Reader {
+    stream: BufReader<UnixStream>,
+    /// A question was begun and its answer did not come: what comes would be that of another.
+    is_lost: bool,
+}
+
+impl Reader {
+    pub(super) fn new(stream: UnixStream) -> io::Result<Reader> {
+        stream.set_read_timeout(Some(READER_TIME_MAX))?;
+        stream.set_write_timeout(Some(READER_TIME_MAX))?;
+        Ok(Reader { stream: BufReader::new(stream), is_lost: false })
+    }
+
+    pub(super) fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        self.stream.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if line.pop() == Some(b'\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    fn exchange(&mut self, question: &Question) -> io::Result<Reply> {
+        let mut line = serde_json::to_vec(question)?;
+        line.push(b'\n');
+        self.stream.get_ref().write_all(&line)?;
+        Ok(serde_json::from_slice(&self.line()?)?)
+    }
+
+    fn ask(&mut self, question: &Question) -> io::Result<Reply> {
+        if self.is_lost {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let reply = self.exchange(question);
+        self.is_lost = reply.is_err();
+        reply
+    }
+}
+
+/// What one daemon says of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Daemon {
+    pub(super) name: String,
+    /// What went wrong, if it says nothing.
+    pub(super) told: Result<Answer, String>,
+}
+
+impl Daemon {
+    pub(super) fn account(&self) -> Option<&dyn Account> {
+        self.told.as_ref().ok()?.account()
+    }
+
+    pub(super) fn host(&self) -> Option<&Status> {
+        if let Ok(Answer::Status(status)) = &self.told { Some(status) } else { None }
+    }
+
+    pub(super) fn gate(&self) -> Option<&GateStatus> {
+        if let Ok(Answer::Gate(status)) = &self.told { Some(status) } else { None }
+    }
+
+    pub(super) fn interface(&self) -> &str {
+        self.account().map_or(&self.name, Account::interface)
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match (self.account(), &self.told) {
+            (Some(account), _) => account.verdict(),
+            (None, Err(why)) => Verdict::unknown(why),
+            (None, Ok(_)) => Verdict::unknown("the daemon answered something else"),
+        }
+    }
+
+    /// For how long it has run, and what it has dropped.
+    pub(super) fn drops(&self) -> Option<(u64, &Drops)> {
+        let of_host = self.host().map(|status| (status.uptime_s, &status.drops));
+        of_host.or_else(|| self.gate().map(|status| (status.uptime_s, &status.drops)))
+    }
+}
+
+/// Whom a daemon knows.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) interface: String,
+    pub(super) answer: Answer,
+}
+
+/// What was asked a moment ago.
+type Kept<T> = Mutex<Option<(Instant, Arc<Vec<T>>)>>;
+
+/// All that pages are made from.
+pub(super) struct Look {
+    reader: Mutex<Reader>,
+    daemons: Kept<Daemon>,
+    known: Kept<Known>,
+    trend: Mutex<Trend>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who looks for it waits for who fetches it.
+fn kept<T>(kept: &Kept<T>, fetch: impl FnOnce() -> io::Result<Vec<T>>) -> io::Result<Arc<Vec<T>>> {
+    let mut kept = locked(kept);
+    if let Some((at, value)) = &*kept
+        && at.elapsed() < FRESH
+    {
+        return Ok(Arc::clone(value));
+    }
+    // What is old goes before what is new comes: both would be twice the memory.
+    *kept = None;
+    let value = Arc::new(fetch()?);
+    *kept = Some((Instant::now(), Arc::clone(&value)));
+    Ok(value)
+}
+
+pub(super) fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Look {
+    pub(super) fn new(reader: Reader) -> Look {
+        let reader = Mutex::new(reader);
+        Look { reader, daemons: Mutex::default(), known: Mutex::default(), trend: Mutex::default() }
+    }
+
+    fn ask(&self, question: &Question) -> io::Result<Reply> {
+        locked(&self.reader).ask(question)
+    }
+
+    /// How the daemons are.
+    ///
+    /// # Errors
+    /// The reader is gone.
+    pub(super) fn daemons(&self) -> io::Result<Arc<Vec<Daemon>>> {
+        kept(&self.daemons, || {
+            let Reply::Daemons(names) = self.ask(&Question::Daemons)? else { return Err(other()) };
+            names.into_iter().take(DAEMONS_MAX).map(|name| self.daemon(name)).collect()
+        })
+    }
+
+    fn daemon(&self, name: String) -> io::Result<Daemon> {
+        let told = self.tell(&name, What::Status)?;
+        Ok(Daemon { name, told })
+    }
+
+    /// What a daemon says to this; in words, why it says nothing.
+    pub(super) fn tell(&self, daemon: &str, what: What) -> io::Result<Result<Answer, String>> {
+        match self.ask(&Question::Ask { daemon: daemon.to_owned(), what })? {
+            Reply::Told(answer) => Ok(Ok(*answer)),
+            Reply::Silent(why) => Ok(Err(why)),
+            _ => Err(other()),
+        }
+    }
+
+    /// Whom the daemons know.
+    pub(super) fn known(&self) -> io::Result<Arc<Vec<Known>>> {
+        let daemons = self.daemons()?;
+        kept(&self.known, || {
+            let hosts = daemons.iter().filter(|daemon| daemon.host().is_some());
+            let mut known = Vec::new();
+            for daemon in hosts {
+                if let Ok(answer) = self.tell(&daemon.name, What::Known)? {
+                    known.push(Known { interface: daemon.interface().to_owned(), answer });
+                }
+            }
+            Ok(known)
+        })
+    }
+
+    pub(super) fn history(&self, wanted: Wanted) -> io::Result<Vec<Row>> {
+        match self.ask(&Question::History(wanted))? {
+            Reply::Rows(rows) => Ok(rows),
+            _ => Err(other()),
+        }
+    }
+
+    /// Whether somebody may be signed in with this token, which nobody may be after that.
+    pub(super) fn redeem(&self, token: &str) -> io::Result<bool> {
+        match self.ask(&Question::Redeem(token.to_owned()))? {
+            Reply::Redeemed(is_good) => Ok(is_good),
+            _ => Err(other()),
+        }
+    }
+
+    /// Takes a sample of the drops.
+    pub(super) fn sample(&self) -> io::Result<()> {
+        let daemons = self.daemons()?;
+        let mut trend = locked(&self.trend);
+        trend.keep(|interface| daemons.iter().any(|daemon| daemon.interface() == interface));
+        for daemon in daemons.iter() {
+            if let Some((uptime_s, drops)) = daemon.drops() {
+                trend.enter(unix_s(), daemon.interface(), uptime_s, drops);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last `count` spans of so many steps.
+    pub(super) fn trend(&self, count: usize, steps: u64) -> Vec<Drops> {
+        locked(&self.trend).spans(unix_s(), count, steps)
+    }
+}
+
+fn other() -> io::Error {
+    io::Error::other("the reader answered something else")
+}

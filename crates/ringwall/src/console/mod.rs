@@ -1,0 +1,127 @@
+//! `ringwall console`: pages for a browser about the daemons of this machine
+//! (docs/decisions/0096-a-console.md).
+//!
+//! It is two processes. The *reader* asks the daemons and reads the history; it hears no network.
+//! The *door* listens, has no privilege and sees no file: it reads HTTP, signs people in, makes the
+//! pages, and puts one question at a time to the reader. No question changes anything.
+//!
+//! - `reader.rs`: the reader; `tokens.rs`: the links that it gives out; `login.rs`: who asks for one.
+//! - `door.rs`: the door; `http.rs`: requests and answers; `sessions.rs`: who is signed in;
+//!   `refusal.rs`: whom it turned away.
+//! - `look.rs`: what the door knows of the daemons; `trend.rs`: drops over time.
+//! - `routes.rs`: which page is where; `pages/`: the pages; `../templates/console`: their HTML.
+
+mod door;
+mod http;
+mod login;
+mod look;
+mod pages;
+mod reader;
+mod refusal;
+mod routes;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod trend;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::protocol::Answer;
+use crate::recorder::history::{Row, Wanted};
+
+pub(crate) use door::run as run_door;
+
+/// The word of the command line that starts a door.
+pub(crate) const COMMAND: &str = "console-door";
+
+/// Where it listens if nothing else is said.
+const LISTEN: &str = "127.0.0.1:9479";
+/// The history that operating.md proposes.
+const HISTORY: &str = "/var/lib/ringwall/history.db";
+
+/// Options of `ringwall console`
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ConsoleArgs {
+    #[command(subcommand)]
+    command: Option<ConsoleCommand>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Subcommand, Debug)]
+enum ConsoleCommand {
+    /// Prints a link that signs one person in, once, within five minutes (needs root)
+    Login(LoginArgs),
+}
+
+/// Where it listens and what it reads.
+#[derive(Args, Debug)]
+struct ServeArgs {
+    /// Where browsers come to: a port of this machine alone, or an absolute name for a socket
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
+    listen: String,
+    /// Where the daemons' command sockets are
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// The history of a daemon (records.history_file); repeat it for several. It need not be there
+    #[arg(long, value_name = "FILE", default_value = HISTORY)]
+    history: Vec<PathBuf>,
+}
+
+/// Which console is meant.
+#[derive(Args, Debug)]
+struct LoginArgs {
+    /// Where the daemons' command sockets are, as the console was told
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+/// `ringwall console`
+pub(crate) fn console(args: &ConsoleArgs) -> Result<(), Failure> {
+    match &args.command {
+        Some(ConsoleCommand::Login(args)) => login::login(args),
+        None => reader::serve(&args.serve),
+    }
+}
+
+/// What a door asks its reader, one line of JSON. There is no order among them.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Question {
+    /// Which daemons are there?
+    Daemons,
+    /// Ask the daemon with this name.
+    Ask { daemon: String, what: What },
+    /// Rows of the history.
+    History(Wanted),
+    /// Is this a token that nobody has used, in base64?
+    Redeem(String),
+}
+
+/// What a daemon may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    Status,
+    Known,
+    Drops,
+    Flows,
+}
+
+/// What the reader answers.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Reply {
+    Daemons(Vec<String>),
+    Told(Box<Answer>),
+    /// Nobody answers, and why.
+    Silent(String),
+    Rows(Vec<Row>),
+    Redeemed(bool),
+}

@@ -1,0 +1,190 @@
+//! The reader: asks the daemons and reads the history for its door, and gives out links.
+//!
+//! It is root, because the daemons' sockets and the history are for root alone, and has no
+//! privilege beside that. It understands questions; an order cannot be said to it.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use system::privilege;
+use system::sandbox::{self, Reach};
+
+use super::tokens::{Secret, Tokens};
+use super::{COMMAND, Question, Reply, ServeArgs, What, http, login};
+use crate::client::{self, sockets_in, stem};
+use crate::companion;
+use crate::config::{self, LocalAddress};
+use crate::failure::Failure;
+use crate::local::remove_socket;
+use crate::protocol::Ask;
+use crate::recorder::history::{self, Row, Wanted};
+
+/// Longest question.
+const QUESTION_BYTES_MAX: u64 = 4096;
+/// TCP connections of a gateway that are shown.
+const FLOWS_MAX: usize = 1000;
+/// Rows of the history that are handed over at a time.
+const ROWS_MAX: u32 = 1000;
+/// How long somebody who asks for a link may take.
+const LOGIN_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Tokens, given out by one thread and redeemed by another.
+type Given = Arc<Mutex<Tokens>>;
+
+/// `ringwall console`
+pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+    let listen = &args.listen;
+    let address = LocalAddress::parse(listen).ok_or_else(|| beyond(listen))?;
+    if privilege::own_user() != 0 {
+        return Err(Failure::new("only root may ask the daemons: start ringwall-console.service, or use sudo"));
+    }
+    let run_dir = args.run_dir.clone().unwrap_or_else(config::default_run_dir);
+    let logins = listen_for_logins(&run_dir)?;
+    let failed = |error: io::Error| Failure::new(format!("the door of the console does not start: {error}"));
+    let mut door = companion::start(COMMAND).map_err(failed)?;
+    door.write_all(format!("{listen}\n").as_bytes()).map_err(failed)?;
+    let confined = confine(&run_dir, &args.history);
+    confined.map_err(|error| Failure::new(format!("the console gives nothing up: {error}")))?;
+    let given = Given::default();
+    let (links, link) = (Arc::clone(&given), link_begin(&address));
+    std::thread::Builder::new().spawn(move || give_out(&logins, &links, &link)).map_err(Failure::new)?;
+    Reader { run_dir, history: args.history.clone(), given }.run(door)
+}
+
+fn beyond(listen: &str) -> Failure {
+    Failure::new(format!(
+        "--listen {listen} is no socket, and no port of this machine alone; write 127.0.0.1:9479 or an absolute name. \
+         The console has no TLS: from another machine use ssh -L 9479:127.0.0.1:9479, or a proxy that has TLS"
+    ))
+}
+
+/// The part of a link before its token.
+fn link_begin(address: &LocalAddress) -> String {
+    match address {
+        LocalAddress::Tcp(address) => format!("http://{address}{}?token=", http::SIGN_IN),
+        LocalAddress::Socket(_) => format!("http://localhost:9479{}?token=", http::SIGN_IN),
+    }
+}
+
+/// No capability; of files, the sockets and the histories.
+fn confine(run_dir: &Path, histories: &[PathBuf]) -> io::Result<()> {
+    sandbox::forbid_dumps()?;
+    privilege::keep(&[])?;
+    let places = histories.iter().filter_map(|file| file.parent()).filter(|place| place.is_dir());
+    // A reader of SQLite's log writes into a file beside it.
+    let reach = Reach {
+        readable: vec![run_dir.to_owned()],
+        writable: places.map(Path::to_owned).collect(),
+        ..Reach::default()
+    };
+    let landlocked = sandbox::confine(&reach)?;
+    tracing::debug!("the console's reader: Landlock is {landlocked}");
+    sandbox::end_at_attacks()
+}
+
+fn listen_for_logins(run_dir: &Path) -> Result<UnixListener, Failure> {
+    let name = login::socket(run_dir);
+    let open = || {
+        std::fs::create_dir_all(run_dir)?;
+        remove_socket(&name)?;
+        let listener = UnixListener::bind(&name)?;
+        std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o600))?;
+        Ok(listener)
+    };
+    open().map_err(|error: io::Error| Failure::file(&name, error, "start the console as root, with another --run-dir"))
+}
+
+/// Gives a link to each who asks for one.
+fn give_out(logins: &UnixListener, given: &Mutex<Tokens>, link: &str) {
+    for stream in logins.incoming() {
+        let told = stream.and_then(|stream| give(stream, given, link));
+        if let Err(error) = told {
+            tracing::warn!("nobody was given a link: {error}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn give(mut stream: UnixStream, given: &Mutex<Tokens>, link: &str) -> io::Result<()> {
+    if privilege::user_of_peer(&stream)? != privilege::own_user() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    stream.set_write_timeout(Some(LOGIN_TIME_MAX))?;
+    let token = Secret::new(*system::random::seed()?);
+    let line = zeroize::Zeroizing::new(format!("{link}{}\n", token.text().as_str()));
+    given.lock().unwrap_or_else(PoisonError::into_inner).give(token, Instant::now());
+    tracing::info!("a link that signs one person in was given out");
+    stream.write_all(line.as_bytes())
+}
+
+struct Reader {
+    run_dir: PathBuf,
+    history: Vec<PathBuf>,
+    given: Given,
+}
+
+impl Reader {
+    fn run(&self, mut door: UnixStream) -> Result<(), Failure> {
+        let mut reader = BufReader::new(door.try_clone().map_err(Failure::new)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line);
+            if read.is_err() || line.pop() != Some(b'\n') {
+                return Err(Failure::new("the door of the console is gone; see its line above"));
+            }
+            let question = serde_json::from_slice(&line);
+            let question = question.map_err(|error| Failure::new(format!("the door of the console: {error}")))?;
+            let mut text = serde_json::to_vec(&self.answer(question)).map_err(Failure::new)?;
+            text.push(b'\n');
+            door.write_all(&text).map_err(Failure::new)?;
+        }
+    }
+
+    fn answer(&self, question: Question) -> Reply {
+        match question {
+            Question::Daemons => Reply::Daemons(sockets_in(&self.run_dir).iter().map(|socket| stem(socket)).collect()),
+            Question::Ask { daemon, what } => self.ask(&daemon, what),
+            Question::History(wanted) => Reply::Rows(self.rows(wanted)),
+            Question::Redeem(text) => {
+                let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+                Reply::Redeemed(Secret::parse(&text).is_some_and(|token| given.redeem(&token, Instant::now())))
+            }
+        }
+    }
+
+    fn ask(&self, daemon: &str, what: What) -> Reply {
+        // Only what the directory has, so no name leads elsewhere.
+        let Some(socket) = sockets_in(&self.run_dir).into_iter().find(|socket| stem(socket) == daemon) else {
+            return Reply::Silent("there is no such daemon".to_owned());
+        };
+        match client::ask(&socket, &question(what)) {
+            Ok(answer) => Reply::Told(Box::new(answer)),
+            Err(failure) => Reply::Silent(failure.to_string()),
+        }
+    }
+
+    /// Of all histories, what began first coming first. One that is not there has none.
+    fn rows(&self, wanted: Wanted) -> Vec<Row> {
+        let (most, after) = wanted.newest.unwrap_or((ROWS_MAX, 0));
+        let wanted = Wanted { newest: Some((most.min(ROWS_MAX), after)), ..wanted };
+        let mut rows: Vec<Row> =
+            self.history.iter().filter_map(|file| history::read(file, &wanted).ok()).flatten().collect();
+        rows.sort_by_key(|row| row.first_unix_ms);
+        rows
+    }
+}
+
+/// The only questions that reach a daemon.
+fn question(what: What) -> Ask {
+    match what {
+        What::Status => Ask::Status,
+        What::Known => Ask::Peers,
+        What::Drops => Ask::Drops,
+        What::Flows => Ask::Flows { limit: FLOWS_MAX, address: None, state: None },
+    }
+}

@@ -1,0 +1,202 @@
+//! Requests as strangers write them, and pages of what strangers are called.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::net::UnixStream;
+
+use proptest::prelude::*;
+
+use super::http::{self, Act, Request};
+use super::look::{Look, Reader};
+use super::refusal::Refusal;
+use super::tokens::{SECRET_LEN, Secret};
+use super::{Question, Reply, What, pages};
+use crate::metrics::tests::link_layer;
+use crate::protocol::Answer;
+use crate::protocol::attacks::Attack;
+
+const HOST: &str = "Host: 127.0.0.1:9479\r\n";
+
+fn read(text: &str) -> Result<Request, Refusal> {
+    http::read(&mut text.as_bytes()).expect("read")
+}
+
+fn act(text: &str) -> Result<(Act, String), Refusal> {
+    read(text).map(|request| (request.act, request.path))
+}
+
+#[test]
+fn what_a_browser_sends_is_read() {
+    let get = read(&format!("GET /peers?q=a%26b+c&page=2 HTTP/1.1\r\n{HOST}\r\n")).expect("a request");
+    assert_eq!((get.act, get.path.as_str()), (Act::Get, "/peers"));
+    assert_eq!(http::value(&get.query, "q").as_deref(), Some("a&b c"));
+    let secret = Secret::new([7; SECRET_LEN]);
+    let cookie = format!("Cookie: other=1; {}={}\r\n", http::COOKIE, secret.text().as_str());
+    let get = read(&format!("GET / HTTP/1.1\r\n{HOST}{cookie}\r\n")).expect("a request");
+    assert!(get.session.is_some_and(|session| session.is(&secret)));
+    let origin = "Origin: http://127.0.0.1:9479\r\nSec-Fetch-Site: same-origin\r\n";
+    let form = format!("POST /sign-in HTTP/1.1\r\n{HOST}{origin}Content-Length: 9\r\n\r\ntoken=abc");
+    assert_eq!(act(&form), Ok((Act::SignIn("abc".to_owned()), "/sign-in".to_owned())));
+    assert_eq!(act(&format!("POST /sign-out HTTP/1.1\r\n{HOST}\r\n")), Ok((Act::SignOut, "/sign-out".to_owned())));
+}
+
+#[test]
+fn what_is_no_request_or_comes_from_elsewhere_is_refused_by_name() {
+    let get = |fields: &str| format!("GET / HTTP/1.1\r\n{fields}\r\n");
+    let post = |fields: &str| format!("POST /sign-in HTTP/1.1\r\n{HOST}{fields}\r\n");
+    for (text, refusal) in [
+        ("\x16\x03\x01\x02\0".to_owned(), Refusal::Malformed),
+        ("GET / HTTP/1.1".to_owned(), Refusal::Malformed),
+        (get(""), Refusal::Stranger),
+        (get("Host: ringwall.attacker.example\r\n"), Refusal::Stranger),
+        (get("Host: 192.0.2.1:9479\r\n"), Refusal::Stranger),
+        (get("Host: localhost.attacker.example\r\n"), Refusal::Stranger),
+        (get("Host: localhost:attacker\r\n"), Refusal::Stranger),
+        (get("Host: localhost\r\nHost: localhost\r\n"), Refusal::Malformed),
+        (get(&format!("{HOST}Content-Length: 1\r\n")), Refusal::TooLong),
+        (get(&format!("{HOST}a: {}\r\n", "b".repeat(http::HEAD_BYTES_MAX))), Refusal::TooLong),
+        (get(&format!("{HOST}{}", "a: b\r\n".repeat(100))), Refusal::TooLong),
+        (format!("GET /{} HTTP/1.1\r\n{HOST}\r\n", "a".repeat(2000)), Refusal::TooLong),
+        (post("Origin: http://attacker.example\r\n"), Refusal::CrossSite),
+        (post("Origin: null\r\n"), Refusal::CrossSite),
+        (post("Sec-Fetch-Site: cross-site\r\n"), Refusal::CrossSite),
+        (post("Transfer-Encoding: chunked\r\n"), Refusal::Malformed),
+        (post("Content-Length: +1\r\n"), Refusal::Malformed),
+        (post("Content-Length: 1\r\nContent-Length: 1\r\n"), Refusal::Malformed),
+        (post(&format!("Content-Length: {}\r\n", "9".repeat(40))), Refusal::TooLong),
+        (post("Content-Length: 5\r\n"), Refusal::Malformed),
+    ] {
+        assert_eq!(act(&text), Err(refusal), "{}", &text[..text.len().min(120)]);
+    }
+    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:9479"] {
+        assert!(read(&get(&format!("Host: {host}\r\n"))).is_ok(), "{host}");
+    }
+}
+
+proptest! {
+    /// A reader cannot order: whatever the method and the path, nothing but looking, signing in and
+    /// signing out is understood.
+    #[test]
+    fn no_method_but_get_is_taken(
+        method in "(GET|POST|[A-Z]{1,10})",
+        path in "(/sign-in|/sign-out|/[a-z/-]{0,20})",
+    ) {
+        let text = format!("{method} {path} HTTP/1.1\r\n{HOST}\r\n");
+        match (method.as_str(), path.as_str(), act(&text)) {
+            ("GET", _, outcome) => prop_assert_eq!(outcome, Ok((Act::Get, path))),
+            ("POST", http::SIGN_IN, outcome) => prop_assert_eq!(outcome, Ok((Act::SignIn(String::new()), path))),
+            ("POST", http::SIGN_OUT, outcome) => prop_assert_eq!(outcome, Ok((Act::SignOut, path))),
+            (_, _, outcome) => prop_assert_eq!(outcome, Err(Refusal::Method)),
+        }
+    }
+
+    /// However it comes in pieces, it is the same request.
+    #[test]
+    fn pieces_make_no_difference(
+        text in "(GET|POST) /(sign-in|peers)\\?q=[a-z%+]{0,9} HTTP/1.1\r\n(Host: localhost\r\n)?\
+            (Content-Length: [0-9]{1,3}\r\n)?\r\n(token=[a-z]{0,30})?",
+        size in 1_usize..50,
+    ) {
+        struct Pieces<'a>(&'a [u8], usize);
+        impl Read for Pieces<'_> {
+            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                let count = self.1.min(self.0.len()).min(bytes.len());
+                bytes[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let told = |outcome: Result<Request, Refusal>| outcome.map(|one| (one.act, one.path, one.query));
+        let of_pieces = http::read(&mut Pieces(text.as_bytes(), size)).expect("read");
+        prop_assert_eq!(told(of_pieces), told(read(&text)));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = http::read(&mut bytes.as_slice());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded(text in "\\PC{0,40}") {
+        let query = format!("a=1&q={}", http::encode(&text));
+        prop_assert_eq!(http::value(&query, "q"), Some(text));
+    }
+}
+
+/// Names that would be more than text: markup, attributes, an address that is a script, controls.
+const HOSTILE: [&str; 4] =
+    ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onload='alert(1)", "a\u{202e}b\u{1b}]0;x\u{7}"];
+
+/// A look at one daemon whose peers and attackers have these names.
+fn look() -> Look {
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    std::thread::spawn(move || {
+        let mut writer = theirs.try_clone().expect("another");
+        for line in BufReader::new(theirs).lines().map_while(Result::ok) {
+            let reply = reply(&serde_json::from_str(&line).expect("a question"));
+            writer.write_all(format!("{}\n", serde_json::to_string(&reply).expect("text")).as_bytes()).expect("told");
+        }
+    });
+    Look::new(Reader::new(ours).expect("a reader"))
+}
+
+fn reply(question: &Question) -> Reply {
+    let measured = link_layer();
+    let (Answer::Status(mut status), Answer::Peers { peers }) = (*measured.status, *measured.known) else {
+        panic!("a host")
+    };
+    match question {
+        Question::Daemons => Reply::Daemons(vec!["e0".to_owned()]),
+        Question::Ask { what: What::Status, .. } => {
+            let hostile = |attack: &mut Attack| {
+                attack.sentence = HOSTILE.concat();
+                attack.source.name = Some(HOSTILE.concat());
+                attack.source.mac = Some(HOSTILE[1].to_owned());
+            };
+            status.attacks.open.iter_mut().for_each(hostile);
+            Reply::Told(Box::new(Answer::Status(status)))
+        }
+        Question::Ask { what: What::Known, .. } => {
+            let named = HOSTILE.map(|name| {
+                let (name, mac, addresses) = (name.to_owned(), name.to_owned(), vec![name.to_owned()]);
+                crate::protocol::Peer { name, mac, addresses, ..peers[0].clone() }
+            });
+            Reply::Told(Box::new(Answer::Peers { peers: named.to_vec() }))
+        }
+        Question::Ask { .. } => Reply::Silent(HOSTILE.concat()),
+        Question::History(_) => Reply::Rows(Vec::new()),
+        Question::Redeem(_) => Reply::Redeemed(false),
+    }
+}
+
+#[test]
+fn nothing_from_the_wire_is_more_than_text_on_any_page() {
+    let look = look();
+    let hostile = http::encode(&HOSTILE.concat());
+    let made = [
+        pages::overview(&look, &hostile),
+        pages::peers(&look, &format!("q={}", http::encode(HOSTILE[0]))),
+        pages::peers(&look, ""),
+        pages::host(&look, &format!("who={}", http::encode(HOSTILE[1]))),
+        pages::map(&look),
+        pages::attacks(&look, &format!("about={hostile}")),
+        pages::history(&look, &format!("about={hostile}&kind={hostile}")),
+        pages::drops(&look),
+        pages::certificates(&look),
+        pages::gateway(&look, &format!("q={hostile}")),
+        pages::about(&look, 1, &std::collections::BTreeMap::new()),
+        Ok(pages::sign_in(HOSTILE[1])),
+    ];
+    let mut with_names = 0;
+    for html in made.map(|page| page.expect("a page")) {
+        assert!(!html.contains("<script>") && !html.contains("<img"), "{html}");
+        assert_eq!(
+            html.matches("<script").count(),
+            html.matches("<script src=\"/console.js\" defer></script>").count()
+        );
+        // No attribute begins behind a mark that a name brought.
+        assert!(!html.contains("' onload='") && !html.contains("\"> <img"), "{html}");
+        assert!(!html.chars().any(|one| one.is_control() && one != '\n' || one == '\u{202e}'), "{html}");
+        with_names += usize::from(html.contains("&#60;script&#62;"));
+    }
+    assert!(with_names >= 5, "the names were shown at all: {with_names}");
+}
