@@ -123,6 +123,8 @@ pub struct Report {
     pub peer: Option<(Heartbeat, Duration)>,
     /// Whether the one on standby knows all that it was told.
     pub in_sync: bool,
+    /// Whether the other one is heard, and not on the sync link.
+    pub sync_is_silent: bool,
     /// Age of the newest records, on standby.
     pub lag: Option<Duration>,
     /// Messages sent and taken.
@@ -145,6 +147,10 @@ struct Peer {
     /// Whether its last heartbeat was said since this gateway does what it does: one that was stopped
     /// finds older ones waiting, and may send one that is.
     is_fresh: bool,
+    /// When something of it was accepted on the sync link last.
+    sync_heard: Option<Instant>,
+    /// Whether an operator gave it the turn, which is not taken back then.
+    was_handed_turn: bool,
 }
 
 /// When what happened.
@@ -169,6 +175,8 @@ pub struct Pair {
     cards: Cards,
     peer: Peer,
     times: Times,
+    /// Whether switches must hear where hosts are.
+    announces: bool,
     outgoing: Outgoing,
     incoming: Incoming,
     waiting: VecDeque<(Path, Vec<u8>)>,
@@ -188,6 +196,7 @@ impl Pair {
             cards,
             peer: Peer::default(),
             times: Times { role_since: now, silent_since: now, sent: now, yields_until: None, latest: now },
+            announces: false,
             outgoing: Outgoing::new(settings.records_per_s),
             incoming: Incoming::default(),
             waiting: VecDeque::new(),
@@ -226,6 +235,10 @@ impl Pair {
             self.stand_down(now, Why::Stopped);
             self.times.silent_since = now;
         }
+        // One that was stopped heard nothing meanwhile, whoever spoke: what waits is heard first.
+        if self.role == Role::Standby && now.since(self.times.latest) > lease {
+            self.times.silent_since = now;
+        }
         self.times.latest = now;
         self.look_for_peer(now);
         if now.since(self.times.sent) >= self.settings.heartbeat {
@@ -238,6 +251,7 @@ impl Pair {
             return;
         }
         if std::mem::take(&mut self.peer.is_there) {
+            self.peer.was_handed_turn = false;
             self.incoming.begin_anew();
             self.tell(Event::PeerLost);
         }
@@ -264,7 +278,10 @@ impl Pair {
         self.wake(now);
         let heard = self.open(now, path, message, source);
         match heard {
-            Ok(()) => self.messages[1] += 1,
+            Ok(()) => {
+                self.messages[1] += 1;
+                self.peer.sync_heard = if path == Path::Sync { Some(now) } else { self.peer.sync_heard };
+            }
             Err(refusal) => *self.refused.entry(refusal).or_default() += 1,
         }
         heard
@@ -326,6 +343,8 @@ impl Pair {
         }
         self.times.silent_since = now;
         let was_active = self.peer.last.is_some_and(|last| last.role == Role::Active);
+        // Switches may have learned last from what it forwarded.
+        self.announces |= self.role == Role::Active && was_active && heartbeat.role == Role::Standby;
         (self.peer.last, self.peer.is_fresh) = (Some(heartbeat), is_fresh);
         if !std::mem::replace(&mut self.peer.is_there, true) {
             self.tell(Event::PeerSeen);
@@ -389,6 +408,7 @@ impl Pair {
             Some(_) => {
                 let last = self.outgoing.pull_at_once(now, source, RECORDS_BEFORE_HANDOVER);
                 last.iter().for_each(|plaintext| self.send(Path::Sync, plaintext));
+                self.peer.was_handed_turn = true;
                 self.yield_to_peer(now, Why::Handover);
                 Ok(())
             }
@@ -402,6 +422,7 @@ impl Pair {
 
     fn take_over(&mut self, now: Instant, why: Why) {
         self.times.yields_until = None;
+        (self.announces, self.peer.was_handed_turn) = (true, false);
         self.change(now, Role::Active, Event::TookOver(why));
         self.beat(now);
     }
@@ -425,6 +446,22 @@ impl Pair {
         self.tell(event);
     }
 
+    /// True once after a takeover, and once after the other one stood down that was active as well:
+    /// switches must hear where hosts are.
+    pub fn takes_announcement(&mut self) -> bool {
+        std::mem::take(&mut self.announces)
+    }
+
+    /// Whether the sync link was silent for as long as makes a gateway dead.
+    fn is_sync_silent(&self, now: Instant) -> bool {
+        self.peer.sync_heard.is_none_or(|at| now.since(at) >= self.dead_after())
+    }
+
+    /// Whether it knows all that it was told, and would hear more.
+    fn is_in_sync(&self, now: Instant) -> bool {
+        self.incoming.in_sync && !self.is_sync_silent(now)
+    }
+
     /// Whether there is somebody to tell records to.
     fn tells(&self) -> bool {
         let is_on_standby = self.peer.last.is_some_and(|last| last.role == Role::Standby);
@@ -442,13 +479,14 @@ impl Pair {
     fn heartbeat(&self, now: Instant) -> Heartbeat {
         let preempts = self.settings.preempt
             && self.peer.last.is_some_and(|last| last.priority < self.settings.priority)
-            && self.role == Role::Standby;
+            && self.role == Role::Standby
+            && !self.peer.was_handed_turn;
         Heartbeat {
             role: self.role,
             cards: self.cards,
             yields: self.times.yields_until.is_some_and(|until| until > now),
             preempts,
-            in_sync: self.incoming.in_sync,
+            in_sync: self.is_in_sync(now),
             priority: self.settings.priority,
             challenge: self.channel.challenge(),
             echoes: self.channel.echoes(),
@@ -505,7 +543,8 @@ impl Pair {
             role: self.role,
             since: now.since(self.times.role_since),
             peer: peer.map(|peer| (peer, now.since(self.times.silent_since))),
-            in_sync: if is_active { peer.is_some_and(|peer| peer.in_sync) } else { self.incoming.in_sync },
+            in_sync: if is_active { peer.is_some_and(|peer| peer.in_sync) } else { self.is_in_sync(now) },
+            sync_is_silent: peer.is_some() && self.is_sync_silent(now),
             lag: self.incoming.age(now).filter(|_| !is_active),
             messages: self.messages,
             records: [self.outgoing.records, self.incoming.records],

@@ -170,7 +170,7 @@ impl Incoming {
         if batch > expected {
             self.lose();
         }
-        self.expected = Some(batch + 1);
+        self.expected = Some(batch.saturating_add(1));
         self.heard_at = Some(now);
         Ok(())
     }
@@ -206,5 +206,19 @@ impl Incoming {
     /// How long ago something was told.
     pub(crate) fn age(&self, now: Instant) -> Option<Duration> {
         self.heard_at.map(|at| now.since(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_a_batch_is_too_high() {
+        let mut incoming = Incoming::default();
+        for batch in [7, u64::MAX, u64::MAX] {
+            assert_eq!(incoming.take(Instant::default(), batch), Ok(()));
+        }
+        assert_eq!((incoming.take(Instant::default(), 8), incoming.losses), (Err(Refusal::Late), 1));
     }
 }

@@ -113,6 +113,84 @@ fn a_gateway_that_was_stopped_stands_down_before_it_judges_a_frame() {
     assert_eq!(world.overlap_max, Duration::ZERO);
 }
 
+/// What the active one said meanwhile waits, and is heard first.
+#[test]
+fn a_standby_that_was_stopped_does_not_take_over_beside_an_active_one() {
+    let mut world = World::new([100, 50]);
+    world.run(HEARTBEAT * 10);
+    world.stop(1);
+    world.run(HEARTBEAT * (HEARTBEATS_MISSED + 2));
+    world.go_on(1);
+    assert_eq!(world.roles(), [Role::Active, Role::Standby]);
+    world.run(HEARTBEAT * 20);
+    assert_eq!(world.roles(), [Role::Active, Role::Standby]);
+    assert_eq!(world.overlap_max, Duration::ZERO);
+    // It still takes over from one that is dead.
+    world.stop(1);
+    world.kill(0);
+    world.run(HEARTBEAT * 10);
+    world.go_on(1);
+    world.run(HEARTBEAT * (HEARTBEATS_MISSED + 1));
+    assert_eq!(world.role(1), Some(Role::Active));
+}
+
+#[test]
+fn switches_hear_after_a_takeover_and_after_the_other_one_stood_down() {
+    let mut world = World::new([100, 50]);
+    world.run(HEARTBEAT * 10);
+    assert_eq!([0, 1].map(|at| world.takes_announcement(at)), [true, false]);
+    world.cut = [true; 3];
+    world.run(HEARTBEAT * 10);
+    assert_eq!([0, 1].map(|at| world.takes_announcement(at)), [false, true], "a split");
+    world.cut = [false; 3];
+    world.run(HEARTBEAT * 3);
+    assert_eq!(world.roles(), [Role::Active, Role::Standby]);
+    assert_eq!([0, 1].map(|at| world.takes_announcement(at)), [true, false], "the split is over");
+    world.run(HEARTBEAT * 10);
+    assert_eq!([0, 1].map(|at| world.takes_announcement(at)), [false, false]);
+}
+
+#[test]
+fn with_a_cut_sync_link_nobody_is_in_sync_and_nobody_hands_over() {
+    let mut world = World::new([100, 50]);
+    world.run(HEARTBEAT * 10);
+    let state = |world: &World| {
+        let reports = [0, 1].map(|at| world.gateway(at).report(world.now));
+        reports.map(|report| (report.in_sync, report.sync_is_silent))
+    };
+    assert_eq!(state(&world), [(true, false); 2]);
+    world.cut[Path::Sync as usize] = true;
+    world.run(HEARTBEAT * (HEARTBEATS_MISSED + 2));
+    assert_eq!(state(&world), [(false, true); 2]);
+    assert_eq!(world.hand_over(0), Err(NotNow::NotInSync));
+    world.cut[Path::Sync as usize] = false;
+    world.run(HEARTBEAT * 3);
+    assert_eq!(state(&world), [(true, false); 2]);
+    assert_eq!(world.hand_over(0), Ok(()));
+}
+
+/// Until the other one is gone, or begins anew.
+#[test]
+fn a_handover_is_not_undone_by_preemption() {
+    let mut world = World::new([100, 50]);
+    world.preempt[0] = true;
+    world.start(0);
+    world.run(HEARTBEAT * 10);
+    assert_eq!(world.hand_over(0), Ok(()));
+    world.run(HEARTBEAT * 60);
+    assert_eq!(world.roles(), [Role::Standby, Role::Active]);
+    world.kill(0);
+    world.start(0);
+    world.run(HEARTBEAT * 20);
+    assert_eq!(world.roles(), [Role::Active, Role::Standby], "a new run was told nothing");
+    assert_eq!(world.hand_over(0), Ok(()));
+    world.run(HEARTBEAT * 10);
+    world.kill(1);
+    world.start(1);
+    world.run(HEARTBEAT * 20);
+    assert_eq!(world.roles(), [Role::Active, Role::Standby]);
+}
+
 #[test]
 fn a_handover_loses_no_record_and_waits_for_a_standby_in_sync() {
     let mut world = World::new([100, 50]);
@@ -282,6 +360,23 @@ proptest! {
         let active = usize::from(roles[1] == Role::Active);
         prop_assert!(world.gateway(active).report(world.now).in_sync);
         prop_assert!(world.knows_all_of(active), "the standby lacks what the active one knows");
+    }
+
+    /// Whichever of the two is stopped, and for however long: they are never both active.
+    #[test]
+    fn pauses_alone_never_make_two_active(
+        pauses in proptest::collection::vec((0..2_usize, 1..200_u32, 80..200_u32), 0..20),
+        priorities in any::<[u8; 2]>(),
+    ) {
+        let mut world = World::new(priorities);
+        world.run(HEARTBEAT * 10);
+        for (at, stopped, between) in pauses {
+            world.stop(at);
+            world.run(STEP * stopped);
+            world.go_on(at);
+            world.run(STEP * between);
+            prop_assert_eq!(world.overlap_max, Duration::ZERO);
+        }
     }
 
     #[test]

@@ -200,6 +200,10 @@ impl World {
         machine.as_mut().expect("it lives").hear(now, path, message, flows)
     }
 
+    pub(crate) fn takes_announcement(&mut self, at: usize) -> bool {
+        self.gateways[at].machine.as_mut().expect("it lives").takes_announcement()
+    }
+
     pub(crate) fn gateway(&self, at: usize) -> &Pair {
         self.gateways[at].machine.as_ref().expect("it lives")
     }

@@ -16,6 +16,8 @@ pub(crate) struct Changes {
     waiting: VecDeque<Index>,
     /// Where a round of all connections is.
     round: Option<Index>,
+    /// Whether one that waited was next last, so that it is the round's turn.
+    was_waiting: bool,
 }
 
 impl Changes {
@@ -53,9 +55,12 @@ impl Changes {
         *self = Changes { is_followed: self.is_followed, ..Changes::default() };
     }
 
-    /// The next place to look at, of `places` that there are.
+    /// The next place to look at, of `places` that there are. What changed and the round take
+    /// turns: however much changes, the round ends.
     pub(crate) fn next(&mut self, places: usize) -> Option<Index> {
-        if let Some(index) = self.waiting.pop_front() {
+        let is_rounds_turn = std::mem::take(&mut self.was_waiting) && self.round.is_some();
+        if !is_rounds_turn && let Some(index) = self.waiting.pop_front() {
+            self.was_waiting = true;
             if let Some(word) = self.waits.get_mut(index as usize / 64) {
                 *word &= !(1 << (index % 64));
             }
@@ -83,6 +88,21 @@ mod tests {
         changes.mark(1);
         let told: Vec<_> = std::iter::from_fn(|| changes.next(3)).collect();
         assert_eq!(told, [1, 0, 1, 2]);
+        assert!(changes.is_round_over());
+    }
+
+    #[test]
+    fn a_round_ends_however_much_changes() {
+        let mut changes = Changes::default();
+        changes.follow();
+        changes.begin_round();
+        let told: Vec<_> = (0..6)
+            .map(|_| {
+                changes.mark(7);
+                changes.next(3)
+            })
+            .collect();
+        assert_eq!(told, [7, 0, 7, 1, 7, 2].map(Some));
         assert!(changes.is_round_over());
     }
 }

@@ -147,6 +147,13 @@ impl Gateway {
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("status: {error}: {text}")))
     }
 
+    /// What a command says that must fail.
+    fn refusal(&self, words: &[&str]) -> Result<String, Failure> {
+        let answer = process::ask(self.command(words), &[])?;
+        assert!(!answer.status.success(), "{words:?} was carried out");
+        Ok(answer.stderr)
+    }
+
     fn start(&mut self) -> Outcome {
         let mut process = Running::start(self.command(&["gate", "run"]), &self.directory.join("log"))?;
         let ready = process::until("a gateway of the pair", READY_LIMIT, || {
@@ -367,11 +374,47 @@ fn a_cut_sync_link_makes_no_split() {
         pair.until_role(1, "standby")?;
         let forwarded = pair.gateways[1].status()?["frames"]["forwarded_to_trusted"].clone();
         assert_eq!(forwarded, 0, "the standby forwards nothing");
+        pair.until("both say that the sync link is silent", |statuses| {
+            statuses.iter().all(|status| {
+                let pair = &status["pair"];
+                pair["in_sync"] == false && pair["sync_link_silent"] == true
+            })
+        })?;
+        let refused = pair.gateways[0].refusal(&["gate", "handover"])?;
+        assert!(refused.contains("does not know all flows"), "{refused}");
         pair.gateways[0].space.ip("link set sync0 up")?;
         pair.until_in_sync()?;
         let broken = talks.end();
         assert!(broken.is_empty(), "{broken:?}");
         Ok(())
+    });
+}
+
+/// It hears first what the active one said meanwhile, so no frame passes twice.
+#[test]
+fn a_standby_that_hung_does_not_take_over() {
+    perform_in_pair(|pair| {
+        pair.gateways[1].signal(Signal::STOP);
+        std::thread::sleep(Duration::from_secs(1));
+        pair.gateways[1].signal(Signal::CONT);
+        assert_eq!(duplicates(pair)?, 0);
+        pair.until_in_sync()?;
+        pair.until_role(0, "active")?;
+        pair.until_role(1, "standby")?;
+        let log = std::fs::read_to_string(pair.gateways[1].directory.join("log")).unwrap_or_default();
+        assert!(!log.contains("this gateway forwards from now on"), "{log}");
+        Ok(())
+    });
+}
+
+/// Nothing is blocked there while the active one goes on.
+#[test]
+fn a_standby_blocks_nothing_and_says_whom_to_ask() {
+    perform_in_pair(|pair| {
+        let block = ["gate", "block", &format!("{TRUSTED}:{PORT}"), &format!("{UNTRUSTED}:40000")];
+        let refused = pair.gateways[1].refusal(&block)?;
+        assert!(refused.contains("ask the active gateway"), "{refused}");
+        process::must(pair.gateways[0].command(&block)).map(drop)
     });
 }
 

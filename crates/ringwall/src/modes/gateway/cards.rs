@@ -40,6 +40,8 @@ pub(super) struct Cards {
     file: GateConfig,
     /// The sync link of a pair.
     sync: Option<UdpSocket>,
+    /// Which links the data path of a pair knows of.
+    told_links: Option<pair::Cards>,
 }
 
 /// Messages of the sync link that are taken at once, and bytes of the longest.
@@ -57,7 +59,7 @@ impl Cards {
         warnings: Vec<String>,
     ) -> Cards {
         let (disk, trusted, file) = (disk.clone(), trusted.to_owned(), GateConfig::default());
-        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file, sync: None }
+        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file, sync: None, told_links: None }
     }
 
     /// Has changes of the file named against what it said at the start.
@@ -89,14 +91,12 @@ impl Cards {
         }
     }
 
-    /// Tells a gateway of a pair which cards have a link.
-    fn tell_links(&self, journal: &mut Journal, link: &Link<Scrubbed>) {
-        if self.sync.is_none() {
-            return;
-        }
+    /// Tells a gateway of a pair which cards have a link; again, if a busy data path took nothing.
+    fn tell_links(&mut self, link: &Link<Scrubbed>) {
         let cards = paired::start::cards(&self.gateway);
-        if let Err(error) = link.order(Order::Pair(PairOrder::Cards(cards))) {
-            journal.note("card", &format!("the pair could not be told of a link: {error}"));
+        let is_due = self.sync.is_some() && self.told_links != Some(cards);
+        if is_due && link.order(Order::Pair(PairOrder::Cards(cards))).is_ok() {
+            self.told_links = Some(cards);
         }
     }
 
@@ -114,7 +114,6 @@ impl Cards {
             Change::Carrier(carrier) => {
                 card.carrier = carrier;
                 journal.note("card", &format!("{name} ({}): carrier {}", role.word(), on_off(carrier)));
-                self.tell_links(journal, link);
             }
             Change::NicUp(up) => journal.note("card", &format!("{name} ({}): turned {}", role.word(), on_off(up))),
             Change::Mtu(mtu) => {
@@ -173,6 +172,7 @@ impl Ward for Cards {
         while let Some((role, change)) = self.follower.next_change().map_err(Failure::new)? {
             self.take_note(role, change, journal, link)?;
         }
+        self.tell_links(link);
         Ok(())
     }
 

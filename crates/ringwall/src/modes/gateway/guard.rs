@@ -57,7 +57,7 @@ impl Guard<Scrubbed> for Scrubber {
                     Wish::BlockRemembered if !self.remembers(flow) => false,
                     Wish::Block | Wish::BlockRemembered => self.block(now.since_boot, flow),
                 };
-                reply.give(changed);
+                reply.give(Ok(changed));
             }
             // Who asks a gateway that is alone hears that there is no answer.
             Order::Pair(_) => {}

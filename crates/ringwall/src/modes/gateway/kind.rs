@@ -49,10 +49,13 @@ pub(crate) enum Order {
     /// List the connections that are asked for.
     ListFlows(Wanted, Reply<Vec<FlowReport>>),
     /// Block a connection, and say whether that changed anything.
-    Block(Blocking, Reply<bool>),
+    Block(Blocking, Reply<Result<bool, OnStandby>>),
     /// What only a gateway of a pair does.
     Pair(PairOrder),
 }
+
+/// The other gateway of the pair forwards, so it must be told.
+pub(crate) struct OnStandby;
 
 /// What the supervisor has a gateway of a pair do.
 pub(crate) enum PairOrder {

@@ -3,7 +3,7 @@
 use bump::Side;
 use scrub::{FlowId, FlowReport};
 
-use super::kind::{Blocking, Order, PairOrder, Scrubbed, Wanted, Wish};
+use super::kind::{Blocking, OnStandby, Order, PairOrder, Scrubbed, Wanted, Wish};
 use crate::daemon::reports::silence;
 use crate::daemon::{Command, Link, Unanswered};
 use crate::protocol::{Answer, Ask, Flow};
@@ -11,6 +11,7 @@ use crate::protocol::{Answer, Ask, Flow};
 /// Connections in one answer: the data path stands still while it lists them, about a millisecond
 /// for so many.
 const FLOWS_LISTED_MAX: usize = 10_000;
+const ON_STANDBY: &str = "nothing was changed: this gateway is on standby; ask the active gateway of the pair";
 
 /// The answer to a question or an order about connections.
 pub(super) fn of_flows(ask: &Ask, link: &Link<Scrubbed>) -> Answer {
@@ -29,7 +30,10 @@ pub(super) fn of_flows(ask: &Ask, link: &Link<Scrubbed>) -> Answer {
                 (false, false) => Wish::Block,
             };
             let told = link.question(|reply| Command::Order(Order::Block(Blocking { flow, wish }, reply)));
-            told.map(|changed| Answer::Blocked { changed })
+            told.map(|done| match done {
+                Ok(changed) => Answer::Blocked { changed },
+                Err(OnStandby) => Answer::Error { line: ON_STANDBY.to_owned() },
+            })
         }
         Ask::HandOver => {
             let told = link.question(|reply| Command::Order(Order::Pair(PairOrder::HandOver(reply))));

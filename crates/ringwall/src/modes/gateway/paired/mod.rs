@@ -22,7 +22,7 @@ use bump::{Batch, Bump, DropReason, Fate, Frame, Instant, Ledger, Meta, Now, Sid
 use pair::{Event, Path, Refusal, Role};
 use system::clock::Clock;
 
-use super::kind::{Order, PairOrder, Scrubbed, Scrubbing};
+use super::kind::{OnStandby, Order, PairOrder, Scrubbed, Scrubbing};
 use crate::daemon::{Described, Guard};
 use crate::protocol::About;
 use report::PairReport;
@@ -124,16 +124,14 @@ impl<G: Bump + HasScrubber> Paired<G> {
     fn follow(&mut self, now: Instant, sink: &mut dyn Sink) {
         let role = self.joined.machine.role();
         if role != std::mem::replace(&mut self.role, role) {
-            match role {
-                Role::Active => {
-                    self.announce(now, sink);
-                    self.announces_at = Some(now + ANNOUNCED_AGAIN);
-                }
-                Role::Standby => {
-                    self.announces_at = None;
-                    self.bump.scrubber().into_iter().for_each(scrub::Scrubber::stand_by);
-                }
+            self.announces_at = None;
+            if role == Role::Standby {
+                self.bump.scrubber().into_iter().for_each(scrub::Scrubber::stand_by);
             }
+        }
+        if self.joined.machine.takes_announcement() && role == Role::Active {
+            self.announce(now, sink);
+            self.announces_at = Some(now + ANNOUNCED_AGAIN);
         }
         while let Some((path, message)) = self.joined.machine.next_message() {
             match path {
@@ -271,6 +269,8 @@ impl<G: Guard<Scrubbed> + HasScrubber> Guard<Scrubbed> for Paired<G> {
                 let (machine, mut told) = self.parts();
                 reply.give(machine.hand_over(at, &mut told));
             }
+            // What is blocked here would not be there, and the next record would undo it.
+            Order::Block(_, reply) if self.role == Role::Standby => reply.give(Err(OnStandby)),
             order => self.within(sink, |bump, sink| bump.obey(now, order, sink)),
         }
         self.follow(at, sink);

@@ -27,6 +27,9 @@ pub(crate) struct PairStatus {
     pub(crate) peer: Option<PeerStatus>,
     /// Whether the one on standby knows all flows.
     pub(crate) in_sync: bool,
+    /// Whether the other gateway is heard on the segments only.
+    #[serde(default)]
+    pub(crate) sync_link_silent: bool,
     /// Age of the newest records, on standby.
     pub(crate) lag_ms: Option<u64>,
     pub(crate) messages_sent: u64,
@@ -72,6 +75,7 @@ impl PairReport {
             since_s: machine.since.as_secs(),
             peer,
             in_sync: machine.in_sync,
+            sync_link_silent: machine.sync_is_silent,
             lag_ms: machine.lag.map(millis),
             messages_sent: machine.messages[0],
             messages_heard: machine.messages[1],
@@ -87,7 +91,11 @@ impl PairReport {
 
 impl PairStatus {
     pub(crate) fn lines(&self) -> Vec<String> {
-        let sync = if self.in_sync { "in sync" } else { "not in sync" };
+        let sync = match (self.in_sync, self.sync_link_silent) {
+            (_, true) => "not in sync as the sync link is silent",
+            (true, false) => "in sync",
+            (false, false) => "not in sync",
+        };
         let peer = self.peer.as_ref().map_or("the other gateway is not heard".to_owned(), |peer| {
             let PeerStatus { role, priority, heard_ms_ago, .. } = peer;
             format!("the other one is {role}, priority {priority}, heard {heard_ms_ago} ms ago, {sync}")
@@ -106,6 +114,9 @@ impl PairStatus {
     pub(crate) fn findings(&self, found: &mut Findings) {
         let what = "the other gateway of the pair is not heard";
         found.enter(self.peer.is_none(), Level::Warning, what, "look at the machine and at the sync link");
+        let what = "the sync link of the pair is silent, so the gateway on standby misses what changes";
+        let remedy = "look at the cable and the addresses of pair.local and pair.peer";
+        found.enter(self.sync_link_silent, Level::Warning, what, remedy);
         let forged = self.refused.get("forged").copied().unwrap_or(0);
         let what = format!("{forged} messages of the pair were forged");
         found.enter(forged > 0, Level::Warning, &what, "look who is on the segments, and whether both have one key");

@@ -9,13 +9,18 @@ use std::time::Duration;
 use bump::{Instant, Side, VlanTag};
 use wire::MacAddress;
 
-/// Stations that are remembered.
-const STATIONS_MAX: usize = 8192;
+/// Stations that are remembered of one side: whoever makes up addresses on the other one takes no
+/// room from it.
+const STATIONS_OF_SIDE_MAX: usize = 4096;
+const STATIONS_MAX: usize = 2 * STATIONS_OF_SIDE_MAX;
 /// After so long without a frame a switch forgets a station, and so is it forgotten here (IEEE
 /// 802.1Q, table 8-6).
 const REMEMBERED: Duration = Duration::from_secs(300);
-/// A station that is heard again so soon is not entered again.
-const REFRESHED: Duration = Duration::from_secs(30);
+/// A station that is heard again so soon is not entered, and not told, again. Twice that and a
+/// silence between stay well below [`REMEMBERED`].
+const REFRESHED: Duration = Duration::from_secs(60);
+/// Between two looks for stations to forget, as each looks at all of them.
+const FORGETS_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of a record: side, address, and the tag.
 const RECORD_LEN: usize = 1 + 6 + 4;
 
@@ -26,6 +31,9 @@ type Station = (MacAddress, [u8; 4]);
 #[derive(Debug, Default)]
 pub(super) struct Stations {
     known: HashMap<Station, (Side, Instant)>,
+    /// How many of them are on each side.
+    counts: [usize; 2],
+    forgot_at: Option<Instant>,
     /// The last one of each side, which the next frame is most often of.
     last: [Option<(Station, Instant)>; 2],
     /// Those that the other gateway was not told of.
@@ -53,30 +61,45 @@ impl Stations {
         }
     }
 
-    /// True if that is news. What is on the trusted side is not taken from there by a frame that
-    /// says otherwise.
+    /// True if that is news, or was told so long ago that it must be told again. What is on the
+    /// trusted side is not taken from there by a frame that says otherwise.
     fn enter(&mut self, now: Instant, station: Station, side: Side) -> bool {
-        match self.known.get_mut(&station) {
-            Some((known, at)) if *known == side => {
-                *at = now;
-                false
-            }
-            Some((Side::TRUSTED, at)) if now.since(*at) < REMEMBERED => false,
-            Some(place) => {
-                *place = (side, now);
-                true
-            }
-            None => {
-                if self.known.len() >= STATIONS_MAX {
-                    self.known.retain(|_, (_, at)| now.since(*at) < REMEMBERED);
-                }
-                let has_room = self.known.len() < STATIONS_MAX;
-                if has_room {
-                    self.known.insert(station, (side, now));
-                }
-                has_room
-            }
+        match self.known.get(&station) {
+            Some((known, at)) if *known == side && now.since(*at) < REFRESHED => false,
+            Some((Side::TRUSTED, at)) if side != Side::TRUSTED && now.since(*at) < REMEMBERED => false,
+            _ => self.put(now, station, side),
         }
+    }
+
+    /// Puts it on `side`, if there is room.
+    fn put(&mut self, now: Instant, station: Station, side: Side) -> bool {
+        let known = self.known.get(&station).map(|(known, _)| *known);
+        if known != Some(side) {
+            if !self.has_room(now, side) {
+                return false;
+            }
+            // It may have been forgotten for want of room.
+            if let Some((known, _)) = self.known.remove(&station) {
+                self.counts[known as usize] -= 1;
+            }
+            self.counts[side as usize] += 1;
+        }
+        self.known.insert(station, (side, now));
+        true
+    }
+
+    fn has_room(&mut self, now: Instant, side: Side) -> bool {
+        let is_full = self.counts[side as usize] >= STATIONS_OF_SIDE_MAX;
+        if is_full && self.forgot_at.is_none_or(|at| now.since(at) >= FORGETS_EVERY) {
+            self.forgot_at = Some(now);
+            let counts = &mut self.counts;
+            self.known.retain(|_, (side, at)| {
+                let stays = now.since(*at) < REMEMBERED;
+                counts[*side as usize] -= usize::from(!stays);
+                stays
+            });
+        }
+        self.counts[side as usize] < STATIONS_OF_SIDE_MAX
     }
 
     /// Those that switches still remember.
@@ -90,10 +113,11 @@ impl Stations {
         self.untold = self.known.keys().copied().collect();
     }
 
-    /// Appends the next one that is to be told.
-    pub(super) fn next_record(&mut self, record: &mut Vec<u8>) -> bool {
+    /// Appends the next one that is to be told, of those that switches still remember.
+    pub(super) fn next_record(&mut self, now: Instant, record: &mut Vec<u8>) -> bool {
         while let Some(station) = self.untold.pop_front() {
-            if let Some((side, _)) = self.known.get(&station) {
+            let known = self.known.get(&station).filter(|(_, at)| now.since(*at) < REMEMBERED);
+            if let Some((side, _)) = known {
                 record.push(*side as u8);
                 record.extend_from_slice(&station.0.0);
                 record.extend_from_slice(&station.1);
@@ -107,7 +131,8 @@ impl Stations {
         self.untold.is_empty()
     }
 
-    /// Enters what the other gateway told; false if it is nothing of the kind.
+    /// Enters what the other gateway told, which knows best: it forwards. False if it is nothing of
+    /// the kind.
     pub(super) fn take_record(&mut self, now: Instant, record: &[u8]) -> bool {
         let Ok(record) = <[u8; RECORD_LEN]>::try_from(record) else { return false };
         let [side, a, b, c, d, e, f, tag @ ..] = record;
@@ -116,7 +141,7 @@ impl Stations {
             1 => Side::UNTRUSTED,
             _ => return false,
         };
-        self.enter(now, (MacAddress([a, b, c, d, e, f]), tag), side);
+        self.put(now, (MacAddress([a, b, c, d, e, f]), tag), side);
         true
     }
 }
@@ -150,18 +175,61 @@ mod tests {
         [&[2; 6][..], &[2, 0, 0, 0, high, low], &[8, 0], &[0; 46]].concat()
     }
 
+    fn tell(now: Instant, active: &mut Stations, standby: &mut Stations) {
+        let mut record = Vec::new();
+        while active.next_record(now, &mut record) {
+            assert!(standby.take_record(now, &record));
+            record.clear();
+        }
+        assert!(active.is_all_told());
+    }
+
+    #[test]
+    fn a_station_that_speaks_on_is_announced_however_long_ago_the_last_round_was() {
+        let (mut active, mut standby) = (Stations::default(), Stations::default());
+        for seconds in 0..400 {
+            let now = NOW + Duration::from_secs(seconds);
+            active.hear(now, Side::TRUSTED, &frame(1), None);
+            active.hear(now, Side::UNTRUSTED, &frame(2), None);
+            if seconds % 3 == 0 {
+                active.hear(now, Side::UNTRUSTED, &frame(3), None);
+            }
+            assert!(seconds % 60 == 0 || active.untold.len() <= 1, "it is not told with each frame");
+            tell(now, &mut active, &mut standby);
+        }
+        let announced = |stations: &Stations| stations.heard_of_late(NOW + Duration::from_secs(400)).len();
+        assert_eq!([announced(&active), announced(&standby)], [3, 3]);
+    }
+
+    /// What the active gateway says replaces what the other one learned when it was active.
+    #[test]
+    fn a_record_moves_a_station() {
+        let (mut active, mut standby) = (Stations::default(), Stations::default());
+        standby.hear(NOW, Side::TRUSTED, &frame(1), None);
+        active.hear(NOW, Side::UNTRUSTED, &frame(1), None);
+        tell(NOW, &mut active, &mut standby);
+        let station = MacAddress([2, 0, 0, 0, 0, 1]);
+        assert_eq!(standby.heard_of_late(NOW), [(Side::UNTRUSTED, station, None)]);
+        assert_eq!(standby.counts, [0, 1]);
+    }
+
+    #[test]
+    fn a_round_leaves_out_what_switches_forgot() {
+        let (mut active, mut standby) = (Stations::default(), Stations::default());
+        active.hear(NOW, Side::TRUSTED, &frame(1), None);
+        active.hear(NOW + REMEMBERED, Side::TRUSTED, &frame(2), None);
+        active.begin_round();
+        tell(NOW + REMEMBERED, &mut active, &mut standby);
+        assert_eq!((active.len(), standby.len()), (2, 1));
+    }
+
     #[test]
     fn what_one_gateway_learns_the_other_announces() {
         let (mut active, mut standby) = (Stations::default(), Stations::default());
         active.hear(NOW, Side::TRUSTED, &frame(1), None);
         active.hear(NOW, Side::UNTRUSTED, &frame(2), Some(VlanTag { tpid: 0x8100, tci: 0xe007 }));
         active.hear(NOW, Side::UNTRUSTED, &frame(1), None);
-        let mut record = Vec::new();
-        while active.next_record(&mut record) {
-            assert!(standby.take_record(NOW, &record));
-            record.clear();
-        }
-        assert!(active.is_all_told());
+        tell(NOW, &mut active, &mut standby);
         let mut announced = standby.heard_of_late(NOW);
         announced.sort_by_key(|(_, station, _)| *station);
         let station = |number: u8| MacAddress([2, 0, 0, 0, 0, number]);
@@ -174,7 +242,15 @@ mod tests {
     #[test]
     fn strangers_fill_no_more_than_there_is() {
         let mut stations = Stations::default();
-        (0..=u16::MAX).for_each(|number| stations.hear(NOW, Side::UNTRUSTED, &frame(number), None));
-        assert_eq!((stations.len(), stations.untold.len()), (STATIONS_MAX, STATIONS_MAX));
+        (1..=u16::MAX).for_each(|number| stations.hear(NOW, Side::UNTRUSTED, &frame(number), None));
+        assert_eq!((stations.len(), stations.untold.len()), (STATIONS_OF_SIDE_MAX, STATIONS_OF_SIDE_MAX));
+        // A trusted station finds room, one whose address was made up as well.
+        stations.hear(NOW, Side::TRUSTED, &frame(0), None);
+        stations.hear(NOW, Side::TRUSTED, &frame(1), None);
+        assert_eq!(stations.counts, [2, STATIONS_OF_SIDE_MAX - 1]);
+        // Others do once those are forgotten.
+        let later = NOW + REMEMBERED;
+        (1..=9).for_each(|number| stations.hear(later, Side::UNTRUSTED, &frame(0xf000 | number), None));
+        assert_eq!((stations.counts, stations.heard_of_late(later).len()), ([0, 9], 9));
     }
 }

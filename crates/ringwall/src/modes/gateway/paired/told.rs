@@ -45,7 +45,7 @@ impl Source for Told<'_> {
 
     fn next_record(&mut self, now: Instant, record: &mut Vec<u8>) -> Next {
         record.push(STATION);
-        if self.stations.next_record(record) {
+        if self.stations.next_record(now, record) {
             return Next::Record;
         }
         record.clear();
