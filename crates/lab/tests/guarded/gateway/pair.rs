@@ -21,7 +21,7 @@ use ringwall_lab::net::{Namespace, Running, process};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{HOST_INTERFACE, PATIENCE, READY_LIMIT, TRUSTED, UNTRUSTED};
+use super::{HOST_INTERFACE, PATIENCE, READY_LIMIT, TRUSTED, UNTRUSTED, raw};
 use crate::stage::{Outcome, assert_unhindered, perform_alone, program};
 
 /// Connections that run through the pair.
@@ -415,6 +415,35 @@ fn a_standby_blocks_nothing_and_says_whom_to_ask() {
         let refused = pair.gateways[1].refusal(&block)?;
         assert!(refused.contains("ask the active gateway"), "{refused}");
         process::must(pair.gateways[0].command(&block)).map(drop)
+    });
+}
+
+/// Whoever makes up addresses must have his frames pass.
+#[test]
+fn frames_that_are_refused_teach_no_stations() {
+    const STRANGERS: u8 = 50;
+    perform_in_pair(|pair| {
+        let stations = |pair: &Pair| Ok::<_, Failure>(pair.gateways[0].status()?["pair"]["stations"].as_u64());
+        let before = stations(pair)?.expect("a number");
+        let mut port = raw::raw(&pair.hosts[1])?;
+        let mut send = |kind: u8, frame: &[u8]| {
+            for number in 0..STRANGERS {
+                let mut frame = frame.to_vec();
+                frame[6..12].copy_from_slice(&[2, 0, 0, 9, kind, number]);
+                raw::put(&mut port, &frame);
+            }
+        };
+        let passes = raw::segment([UNTRUSTED, TRUSTED], [4000, PORT], 2);
+        let mut refused = passes.clone();
+        refused[14] = 0x4f;
+        send(1, &refused);
+        send(2, &passes);
+        let after = before + u64::from(STRANGERS);
+        process::until("those that pass", PATIENCE, || Ok(stations(pair)? >= Some(after)))?;
+        // The hosts and the switches may have said something, too.
+        let known = stations(pair)?;
+        assert!(known < Some(after + 10), "{before} before, {known:?} now");
+        Ok(())
     });
 }
 

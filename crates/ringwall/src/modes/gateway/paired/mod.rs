@@ -66,6 +66,24 @@ impl Sink for Closed {
     fn commit(&mut self, _to: Side, _len: usize, _meta: Meta) {}
 }
 
+/// Says whether something left on side `to`.
+struct Watched<'a> {
+    sink: &'a mut dyn Sink,
+    to: Side,
+    passed: bool,
+}
+
+impl Sink for Watched<'_> {
+    fn reserve(&mut self, to: Side, capacity: usize) -> Option<&mut [u8]> {
+        self.sink.reserve(to, capacity)
+    }
+
+    fn commit(&mut self, to: Side, len: usize, meta: Meta) {
+        self.passed |= to == self.to;
+        self.sink.commit(to, len, meta);
+    }
+}
+
 fn path_of(side: Side) -> Path {
     if side == Side::TRUSTED { Path::Trusted } else { Path::Untrusted }
 }
@@ -196,8 +214,12 @@ impl<G: Bump + HasScrubber> Bump for Paired<G> {
                 self.books.settle(at, from, fate, frame.bytes);
                 continue;
             }
-            self.stations.hear(at, from, frame.bytes, frame.meta.vlan);
-            self.bump.process(now, from, &mut Some(frame), sink);
+            let station = stations::station(frame.bytes, frame.meta.vlan);
+            let mut watched = Watched { sink, to: from.other(), passed: false };
+            self.bump.process(now, from, &mut Some(frame), &mut watched);
+            if let Some(station) = station.filter(|_| watched.passed) {
+                self.stations.hear(at, from, station);
+            }
         }
         let at = self.wake_now(sink);
         self.pull(at, sink);

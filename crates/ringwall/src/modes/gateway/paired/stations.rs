@@ -25,7 +25,7 @@ const FORGETS_EVERY: Duration = Duration::from_secs(1);
 const RECORD_LEN: usize = 1 + 6 + 4;
 
 /// A station in its VLAN.
-type Station = (MacAddress, [u8; 4]);
+pub(super) type Station = (MacAddress, [u8; 4]);
 
 /// Where stations are.
 #[derive(Debug, Default)]
@@ -45,13 +45,8 @@ impl Stations {
         self.known.len()
     }
 
-    /// A frame came from side `from`.
-    pub(super) fn hear(&mut self, now: Instant, from: Side, frame: &[u8], vlan: Option<VlanTag>) {
-        let Some(source) = frame.get(6..12).and_then(|bytes| bytes.try_into().ok()).map(MacAddress) else { return };
-        if source.is_group() {
-            return;
-        }
-        let station = (source, tag_bytes(frame, vlan));
+    /// A frame of `station` came from side `from`, and passed.
+    pub(super) fn hear(&mut self, now: Instant, from: Side, station: Station) {
         if self.last[from as usize].is_some_and(|(last, at)| last == station && now.since(at) < REFRESHED) {
             return;
         }
@@ -146,6 +141,12 @@ impl Stations {
     }
 }
 
+/// Whose frame it is.
+pub(super) fn station(frame: &[u8], vlan: Option<VlanTag>) -> Option<Station> {
+    let source = frame.get(6..12).and_then(|bytes| bytes.try_into().ok()).map(MacAddress)?;
+    (!source.is_group()).then(|| (source, tag_bytes(frame, vlan)))
+}
+
 /// The tag of a frame without its priority, zeros if it has none.
 fn tag_bytes(frame: &[u8], vlan: Option<VlanTag>) -> [u8; 4] {
     let [tpid, tci] = match vlan {
@@ -175,6 +176,17 @@ mod tests {
         [&[2; 6][..], &[2, 0, 0, 0, high, low], &[8, 0], &[0; 46]].concat()
     }
 
+    fn numbered(number: u16, vlan: Option<VlanTag>) -> Station {
+        station(&frame(number), vlan).expect("no group")
+    }
+
+    #[test]
+    fn a_group_is_no_station_nor_is_a_frame_cut_short() {
+        let mut group = frame(1);
+        group[6] |= 1;
+        assert_eq!([station(&group, None), station(&frame(1)[..11], None)], [None, None]);
+    }
+
     fn tell(now: Instant, active: &mut Stations, standby: &mut Stations) {
         let mut record = Vec::new();
         while active.next_record(now, &mut record) {
@@ -189,10 +201,10 @@ mod tests {
         let (mut active, mut standby) = (Stations::default(), Stations::default());
         for seconds in 0..400 {
             let now = NOW + Duration::from_secs(seconds);
-            active.hear(now, Side::TRUSTED, &frame(1), None);
-            active.hear(now, Side::UNTRUSTED, &frame(2), None);
+            active.hear(now, Side::TRUSTED, numbered(1, None));
+            active.hear(now, Side::UNTRUSTED, numbered(2, None));
             if seconds % 3 == 0 {
-                active.hear(now, Side::UNTRUSTED, &frame(3), None);
+                active.hear(now, Side::UNTRUSTED, numbered(3, None));
             }
             assert!(seconds % 60 == 0 || active.untold.len() <= 1, "it is not told with each frame");
             tell(now, &mut active, &mut standby);
@@ -205,8 +217,8 @@ mod tests {
     #[test]
     fn a_record_moves_a_station() {
         let (mut active, mut standby) = (Stations::default(), Stations::default());
-        standby.hear(NOW, Side::TRUSTED, &frame(1), None);
-        active.hear(NOW, Side::UNTRUSTED, &frame(1), None);
+        standby.hear(NOW, Side::TRUSTED, numbered(1, None));
+        active.hear(NOW, Side::UNTRUSTED, numbered(1, None));
         tell(NOW, &mut active, &mut standby);
         let station = MacAddress([2, 0, 0, 0, 0, 1]);
         assert_eq!(standby.heard_of_late(NOW), [(Side::UNTRUSTED, station, None)]);
@@ -216,8 +228,8 @@ mod tests {
     #[test]
     fn a_round_leaves_out_what_switches_forgot() {
         let (mut active, mut standby) = (Stations::default(), Stations::default());
-        active.hear(NOW, Side::TRUSTED, &frame(1), None);
-        active.hear(NOW + REMEMBERED, Side::TRUSTED, &frame(2), None);
+        active.hear(NOW, Side::TRUSTED, numbered(1, None));
+        active.hear(NOW + REMEMBERED, Side::TRUSTED, numbered(2, None));
         active.begin_round();
         tell(NOW + REMEMBERED, &mut active, &mut standby);
         assert_eq!((active.len(), standby.len()), (2, 1));
@@ -226,9 +238,9 @@ mod tests {
     #[test]
     fn what_one_gateway_learns_the_other_announces() {
         let (mut active, mut standby) = (Stations::default(), Stations::default());
-        active.hear(NOW, Side::TRUSTED, &frame(1), None);
-        active.hear(NOW, Side::UNTRUSTED, &frame(2), Some(VlanTag { tpid: 0x8100, tci: 0xe007 }));
-        active.hear(NOW, Side::UNTRUSTED, &frame(1), None);
+        active.hear(NOW, Side::TRUSTED, numbered(1, None));
+        active.hear(NOW, Side::UNTRUSTED, numbered(2, Some(VlanTag { tpid: 0x8100, tci: 0xe007 })));
+        active.hear(NOW, Side::UNTRUSTED, numbered(1, None));
         tell(NOW, &mut active, &mut standby);
         let mut announced = standby.heard_of_late(NOW);
         announced.sort_by_key(|(_, station, _)| *station);
@@ -242,15 +254,15 @@ mod tests {
     #[test]
     fn strangers_fill_no_more_than_there_is() {
         let mut stations = Stations::default();
-        (1..=u16::MAX).for_each(|number| stations.hear(NOW, Side::UNTRUSTED, &frame(number), None));
+        (1..=u16::MAX).for_each(|number| stations.hear(NOW, Side::UNTRUSTED, numbered(number, None)));
         assert_eq!((stations.len(), stations.untold.len()), (STATIONS_OF_SIDE_MAX, STATIONS_OF_SIDE_MAX));
         // A trusted station finds room, one whose address was made up as well.
-        stations.hear(NOW, Side::TRUSTED, &frame(0), None);
-        stations.hear(NOW, Side::TRUSTED, &frame(1), None);
+        stations.hear(NOW, Side::TRUSTED, numbered(0, None));
+        stations.hear(NOW, Side::TRUSTED, numbered(1, None));
         assert_eq!(stations.counts, [2, STATIONS_OF_SIDE_MAX - 1]);
         // Others do once those are forgotten.
         let later = NOW + REMEMBERED;
-        (1..=9).for_each(|number| stations.hear(later, Side::UNTRUSTED, &frame(0xf000 | number), None));
+        (1..=9).for_each(|number| stations.hear(later, Side::UNTRUSTED, numbered(0xf000 | number, None)));
         assert_eq!((stations.counts, stations.heard_of_late(later).len()), ([0, 9], 9));
     }
 }
