@@ -182,7 +182,11 @@ fn a_connection_that_an_ids_condemns_ends_whichever_side_began() {
         for end in [&mut client, &mut server, &mut other, &mut other_server] {
             assert_eq!(hung_up(end), ErrorKind::ConnectionReset);
         }
-        say(&mut spared, &mut spared_server, b"still here").map_err(Failure::io("talking"))
+        say(&mut spared, &mut spared_server, b"still here").map_err(Failure::io("talking"))?;
+        path.stop(Signal::TERM);
+        let told = process::ask(path.command(&words), text.as_bytes())?;
+        assert!(told.stdout.contains("3 that the gateway did not take"), "{} {}", told.stdout, told.stderr);
+        Ok(())
     });
 }
 

@@ -89,6 +89,8 @@ struct Counts {
     not_chosen: u64,
     /// Alerts about connections that the gateway does not remember, or that are blocked already.
     unknown: u64,
+    /// Alerts whose connection the gateway did not end, because it is on standby or starting anew.
+    refused: u64,
     /// Alerts about something other than TCP.
     no_connection: u64,
     malformed: u64,
@@ -124,28 +126,34 @@ impl Responder<'_> {
         let mut source = BufReader::new(source);
         loop {
             match next_line(&mut source).map_err(|error| Failure::file(path, error, "see whether its writer runs"))? {
-                Next::Line(line) => self.take(&line)?,
+                Next::Line(line) => self.take(&line),
                 Next::TooLong => self.counts.malformed += 1,
                 Next::End => break,
             }
         }
-        let Counts { ended, not_chosen, unknown, no_connection, malformed } = &self.counts;
+        let Counts { ended, not_chosen, unknown, refused, no_connection, malformed } = &self.counts;
         say!(
             "{ended} ended; alerts that ended nothing: {not_chosen} not chosen, {unknown} of connections that are \
-             unknown or blocked already, {no_connection} not of TCP; {malformed} lines malformed"
+             unknown or blocked already, {refused} that the gateway did not take, {no_connection} not of TCP; \
+             {malformed} lines malformed"
         );
         Ok(())
     }
 
-    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
+    /// One alert that the gateway does not take must not cost those behind it.
+    fn take(&mut self, line: &[u8]) {
         match Said::read(line) {
             Said::Condemned(alert) if !self.args.choice.takes(&alert) => self.counts.not_chosen += 1,
-            Said::Condemned(alert) => self.end(&alert)?,
+            Said::Condemned(alert) => {
+                if let Err(failure) = self.end(&alert) {
+                    complain(format_args!("{failure}"));
+                    self.counts.refused += 1;
+                }
+            }
             Said::NoConnection => self.counts.no_connection += 1,
             Said::Malformed => self.counts.malformed += 1,
             Said::Nothing => {}
         }
-        Ok(())
     }
 
     /// Ends the connection, whichever of its ends is the trusted one.
