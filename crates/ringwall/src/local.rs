@@ -65,12 +65,15 @@ impl Listener {
     }
 }
 
-/// A socket that another start has left; nothing else is removed.
+/// A socket that another start has left; nothing else is removed, and none that is listened at.
 pub(crate) fn remove_socket(name: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(name),
+        Ok(found) if found.file_type().is_socket() => match UnixStream::connect(name) {
+            Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+            Err(_) => std::fs::remove_file(name),
+        },
         Ok(_) => Err(io::Error::other("something else than a socket has this name")),
     }
 }

@@ -27,7 +27,7 @@ use crate::local::{Client, Hurried, Listener};
 const CLIENTS_MAX: usize = 64;
 /// Those that are told of news.
 const LISTENERS_MAX: usize = 16;
-/// How long a client may take, all in all.
+/// How long a client may take to ask, and again to be answered.
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long one that is turned away may take.
 const REFUSAL_TIME_MAX: Duration = Duration::from_millis(50);
@@ -159,6 +159,8 @@ impl Door {
         let mut client = Hurried { client, deadline: Instant::now() + CLIENT_TIME_MAX };
         let read = http::read(&mut client)?;
         let outcome = read.and_then(|request| self.answer(&request));
+        // A daemon that hangs takes as long to be asked; the page that says so must be sent all the same.
+        client.deadline = Instant::now() + CLIENT_TIME_MAX;
         match outcome {
             Ok(Outcome::Whole(response)) => response.write(&mut client),
             Ok(Outcome::News) => self.tell_news(client),
@@ -194,23 +196,23 @@ impl Door {
     }
 
     fn sign_in(&self, token: &str, now: Instant) -> Result<Response, Refusal> {
-        {
-            let mut failed = locked(&self.failed);
-            if now.saturating_duration_since(failed.0) >= FAILED_TIME {
-                *failed = (now, 0);
-            }
-            if failed.1 >= FAILED_MAX {
-                return Err(Refusal::TooOften);
-            }
-        }
+        // A good token is taken however many others were made up: nobody guesses 256 bits.
         let is_good = token.len() == SECRET_TEXT_LEN && self.look.redeem(token).map_err(|_| Refusal::Silent)?;
         if !is_good {
-            locked(&self.failed).1 += 1;
-            return Err(Refusal::Token);
+            return Err(self.count_failed(now));
         }
         let session = Secret::new(*system::random::seed().map_err(|_| Refusal::Silent)?);
         locked(&self.sessions).begin(session.clone(), now);
         Ok(Response::moved("/", &http::cookie_of(&session)))
+    }
+
+    fn count_failed(&self, now: Instant) -> Refusal {
+        let mut failed = locked(&self.failed);
+        if now.saturating_duration_since(failed.0) >= FAILED_TIME {
+            *failed = (now, 0);
+        }
+        failed.1 = failed.1.saturating_add(1);
+        if failed.1 > FAILED_MAX { Refusal::TooOften } else { Refusal::Token }
     }
 
     /// Says each time that something is new, until the client goes away or its time is over.

@@ -161,12 +161,15 @@ fn is_this_machine_alone(host: &str) -> bool {
     is_port && (name.eq_ignore_ascii_case("localhost") || is_loopback)
 }
 
-/// Whether a page of this server sent it, as far as the browser says.
+/// Whether a page of this server sent it, as far as the browser says. No page can make up
+/// `Sec-Fetch-Site` (Fetch Metadata), and behind a proxy with TLS the browser's origin is the proxy's:
+/// the origin decides only where a browser says nothing else.
 fn is_of_own_page(fields: &Fields<'_>, host: &str) -> Result<bool, Refusal> {
-    let is_own_origin =
-        fields.one("origin")?.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|name| name == host));
-    let is_own_site = fields.one("sec-fetch-site")?.is_none_or(|site| matches!(site, "same-origin" | "none"));
-    Ok(is_own_origin && is_own_site)
+    let origin = fields.one("origin")?;
+    Ok(match fields.one("sec-fetch-site")? {
+        Some(site) => matches!(site, "same-origin" | "none"),
+        None => origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|name| name == host)),
+    })
 }
 
 /// One way alone to say how long it is, and said once: no two readers may see different requests.

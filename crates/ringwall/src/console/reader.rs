@@ -62,11 +62,12 @@ fn beyond(listen: &str) -> Failure {
     ))
 }
 
-/// The part of a link before its token.
+/// The part of a link before its token; behind a proxy the person knows what stands before that.
 fn link_begin(address: &LocalAddress) -> String {
     match address {
         LocalAddress::Tcp(address) => format!("http://{address}{}?token=", http::SIGN_IN),
-        LocalAddress::Socket(_) => format!("http://localhost:9479{}?token=", http::SIGN_IN),
+        // No port is ours here: a link to one would give the token to whoever has it.
+        LocalAddress::Socket(_) => format!("{}?token=", http::SIGN_IN),
     }
 }
 

@@ -129,12 +129,13 @@ impl<'a> Seen<'a> {
 /// All of them, in the daemons' order.
 pub(super) fn seen<'a>(daemons: &'a [Daemon], known: &'a [Known]) -> Vec<Seen<'a>> {
     let listed: Vec<(&str, &str, &str)> = daemons.iter().flat_map(of_list).collect();
-    let listed_macs: BTreeSet<&str> = listed.iter().map(|(_, _, mac)| *mac).collect();
+    // A list is one interface's: on another one the same hardware address is somebody else.
+    let listed_macs: BTreeSet<(&str, &str)> = listed.iter().map(|(interface, _, mac)| (*interface, *mac)).collect();
     let mut seen: Vec<Seen<'_>> = known.iter().flat_map(|known| of_known(known, &listed_macs)).collect();
-    let heard: BTreeSet<&str> = seen.iter().map(Seen::mac).collect();
+    let heard: BTreeSet<(&str, &str)> = seen.iter().map(|seen| (seen.interface, seen.mac())).collect();
     let silent: Vec<Seen<'_>> = listed
         .into_iter()
-        .filter(|(_, _, mac)| !heard.contains(mac))
+        .filter(|(interface, _, mac)| !heard.contains(&(*interface, *mac)))
         .map(|(interface, address, mac)| Seen { interface, group: Group::Legacy, of: Of::Listed(address, mac) })
         .collect();
     seen.extend(silent);
@@ -148,13 +149,13 @@ fn of_list(daemon: &Daemon) -> Vec<(&str, &str, &str)> {
     legacy.map(|(address, mac)| (daemon.interface(), address.as_str(), mac.as_str())).collect()
 }
 
-fn of_known<'a>(known: &'a Known, listed: &BTreeSet<&str>) -> Vec<Seen<'a>> {
+fn of_known<'a>(known: &'a Known, listed: &BTreeSet<(&str, &str)>) -> Vec<Seen<'a>> {
     let interface = known.interface.as_str();
     match &known.answer {
         Answer::Peers { peers } => {
             let group = |peer: &Peer| match peer.state.as_str() {
                 "established" => Group::Sealed,
-                "plain" if listed.contains(peer.mac.as_str()) => Group::Legacy,
+                "plain" if listed.contains(&(interface, peer.mac.as_str())) => Group::Legacy,
                 "plain" => Group::Plain,
                 _ => Group::Unknown,
             };

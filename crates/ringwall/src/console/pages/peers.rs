@@ -137,7 +137,7 @@ fn of_peer(peer: &Peer) -> Vec<(&'static str, String)> {
         facts.push(("role", "router".to_owned()));
     }
     if peer.shown.certificate_not_after_unix > 0 {
-        facts.push(("certificate ends", time(peer.shown.certificate_not_after_unix * 1000)));
+        facts.push(("certificate ends", time(peer.shown.certificate_not_after_unix.saturating_mul(1000))));
     }
     facts.extend(peer.shown.clock_ahead_s.map(|ahead| ("its clock", clock(ahead))));
     let dropped =
