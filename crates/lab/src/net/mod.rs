@@ -18,6 +18,7 @@ pub mod impairment;
 pub mod lan;
 pub mod link;
 pub mod namespace;
+pub mod neighbours;
 pub mod pcap;
 pub mod process;
 pub mod strongswan;

@@ -15,6 +15,7 @@ use super::{COMMANDS_MAX, Plan, Report, Stage};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::net::lan::INTERFACE;
+use crate::net::neighbours::Room;
 use crate::net::process;
 
 /// So many machines join or leave at once.
@@ -51,6 +52,9 @@ struct Rollout<'a> {
 /// The lab itself fails, or a command that must not.
 pub fn perform(run: &Run, plan: &Plan) -> Result<Report, Failure> {
     network::check_tools()?;
+    // Each host knows all others and the attacker, the printers, and what was there before.
+    let everybody = u64::try_from(plan.hosts).unwrap_or(u64::MAX) + 8;
+    let _room = Room::make(everybody * everybody)?;
     let network = Network::set(run, plan.hosts)?;
     let printers = PRINTERS.into_iter().map(|name| network.host(name)).collect::<Result<Vec<_>, _>>()?;
     let pings = Pings::open(&network.member_hosts(), &printers, network.host(NEW_PRINTER)?)?;
