@@ -50,7 +50,7 @@ pub(super) struct Network {
     pub(super) members: Vec<&'static str>,
     pub(super) directory: PathBuf,
     _running: Vec<Running>,
-    _printing: Vec<TcpListener>,
+    printing: Vec<TcpListener>,
 }
 
 impl Network {
@@ -65,10 +65,10 @@ impl Network {
         let directory = lan.directory.clone();
         // A test that came before has cleared away what was there.
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
-        let mut network = Network { lan, members, directory, _running: Vec::new(), _printing: Vec::new() };
+        let mut network = Network { lan, members, directory, _running: Vec::new(), printing: Vec::new() };
         network.lan.unplug(network.host(NEW_PRINTER)?)?;
         for name in PRINTERS.into_iter().chain([NEW_PRINTER]) {
-            network._printing.push(network.host(name)?.namespace.enter(listen)?);
+            network.printing.push(network.host(name)?.namespace.enter(listen)?);
         }
         let router = network.host(ROUTER)?.ip;
         for name in network.members.iter().filter(|name| **name != ROUTER) {
@@ -132,13 +132,24 @@ impl Network {
             if !host.namespace.enter(connect)? {
                 failed.push(host.name);
             }
+            self.take_jobs();
         }
         Ok(failed)
+    }
+
+    /// The printers take what has come. Where nobody does, the kernel refuses the 130th connection.
+    fn take_jobs(&self) {
+        for printer in &self.printing {
+            while printer.accept().is_ok() {}
+        }
     }
 }
 
 fn listen() -> Result<TcpListener, Failure> {
-    TcpListener::bind((Ipv4Addr::UNSPECIFIED, PRINTING)).map_err(Failure::io("opening a printer's port"))
+    let failed = || Failure::io("opening a printer's port");
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PRINTING)).map_err(failed())?;
+    listener.set_nonblocking(true).map_err(failed())?;
+    Ok(listener)
 }
 
 /// dnsmasq on `host`, which gives the addresses of `pool`.
