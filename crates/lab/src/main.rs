@@ -3,7 +3,8 @@
 //! Reading order: `net` (the LAN), `guard` (the real program on it), `attack` (who tries what),
 //! `demo` (the table), `bench` (the papers' tables), `disguise` (what scanners see of a host),
 //! `sim` (a LAN in memory), `receivers` (who reads what of an attack), which `compare` prints;
-//! `rollout` (a site from clear to sealed and back); `corpus` (other people's captures); `stacks` has the hosts that `disguise` and `receivers` try.
+//! `rollout` (a site from clear to sealed and back); `corpus` (other people's captures); `stacks` has
+//! the hosts that `disguise` and `receivers` try.
 //! `cleanup` says how nothing stays behind.
 
 // A program has no outside; `pub` marks what a module offers to its neighbours.

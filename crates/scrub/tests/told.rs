@@ -128,7 +128,11 @@ fn a_gateway_that_stands_by_gives_back_what_it_retained() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_a_record_that_panics(record in proptest::collection::vec(any::<u8>(), 0..200), from in 0..120_usize, bit in 0..8_u8) {
+    fn no_bytes_make_a_record_that_panics(
+        record in proptest::collection::vec(any::<u8>(), 0..200),
+        from in 0..120_usize,
+        bit in 0..8_u8,
+    ) {
         let mut gate = Gate::new(plain());
         let _refused = gate.scrubber.take_record(gate.now, &record);
         let mut first = followed(plain());

@@ -9,7 +9,8 @@ driver = subprocess.Popen(["chromedriver", "--port=9515"], stdout=subprocess.DEV
 
 def call(method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request("http://127.0.0.1:9515" + path, data, {"Content-Type": "application/json"}, method=method)
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request("http://127.0.0.1:9515" + path, data, headers, method=method)
     return json.load(urllib.request.urlopen(request, timeout=120))["value"]
 
 
@@ -23,7 +24,8 @@ def ready():
 end = time.time() + 60
 while not ready() and time.time() < end:
     time.sleep(0.2)
-options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000"]}
+options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                    "--window-size=1280,1000"]}
 logging = {"goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options, "browserName": "chrome"}
 found = 0
 session = "/session/" + call("POST", "/session", {"capabilities": {"alwaysMatch": logging}})["sessionId"]
@@ -44,13 +46,15 @@ try:
             go(base + path)
             run(axe)
             tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-            script = "const done = arguments[0]; axe.run({runOnly: %s}).then(r => done(r.violations), e => done([String(e)]));"
+            script = ("const done = arguments[0]; "
+                      "axe.run({runOnly: %s}).then(r => done(r.violations), e => done([String(e)]));")
             violations = call("POST", session + "/execute/async", {"script": script % json.dumps(tags), "args": []})
             found += len(violations)
             paint = run("return performance.getEntriesByType('paint').map(p => p.startTime)[0] || 0")
             print(f"{scheme} {path}: {len(violations)} violations, first paint {paint:.0f} ms")
             for one in violations:
-                print(" ", one if isinstance(one, str) else (one["id"], [node["html"][:200] for node in one["nodes"][:3]]))
+                nodes = [] if isinstance(one, str) else [node["html"][:200] for node in one["nodes"][:3]]
+                print(" ", one if isinstance(one, str) else (one["id"], nodes))
             if pictures:
                 name = os.path.join(pictures, f"{path.strip('/') or 'overview'}-{scheme}.png")
                 open(name, "wb").write(base64.b64decode(call("GET", session + "/screenshot")))
