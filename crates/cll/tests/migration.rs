@@ -118,6 +118,25 @@ fn a_host_without_cll_is_talked_to_in_clear_both_ways() {
     }
 }
 
+/// Who answers a handshake sends under its key only when it has heard from the other, so a frame in clear can come behind
+/// the answer.
+#[test]
+fn what_a_peer_sent_in_clear_before_its_first_sealed_frame_is_not_held_against_it() {
+    let mut lan = pair(Migration::Observe, Migration::Observe);
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2));
+    lan.pass(SECOND);
+    lan.inject(0, datagram(2, 1, b"overtaken"));
+    assert_eq!(cll::plain_hosts(&lan.hosts[0].cll, lan.at).len(), 1);
+    lan.send(1, datagram(2, 1, b"sealed"));
+    assert!(cll::plain_hosts(&lan.hosts[0].cll, lan.at).is_empty());
+    // From then on it has the key, so what it sends in clear would be cut off.
+    lan.inject(0, datagram(2, 1, b"in clear again"));
+    assert_eq!(cll::plain_hosts(&lan.hosts[0].cll, lan.at).len(), 1);
+    lan.send(1, datagram(2, 1, b"sealed again"));
+    assert_eq!(cll::plain_hosts(&lan.hosts[0].cll, lan.at).len(), 1);
+}
+
 #[test]
 fn in_mode_enforce_nothing_of_it_passes() {
     let mut lan = alone(Migration::Enforce);

@@ -104,6 +104,7 @@ impl Lane {
         let restored = receiver.restore(header, &inner, &self.settings, room);
         let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
         let peer = receiver.origin.mac();
+        let is_first = !std::mem::replace(&mut receiver.has_opened, true);
         let claims = match restored {
             Ok(claims) => claims,
             Err(reason) => {
@@ -111,7 +112,7 @@ impl Lane {
                 None
             }
         };
-        self.clear.heard_sealed(header.source);
+        self.clear.heard_sealed(header.source, is_first);
         if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
             let (sealed, opened) = (frame.bytes.to_vec(), room.to_vec());
             let claim = Claim { association, claims, sealed, opened, meta };

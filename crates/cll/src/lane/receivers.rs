@@ -18,6 +18,8 @@ pub(super) struct Receiver {
     pub(super) key: ReceiveKey,
     pub(super) checks: Checks,
     pub(super) awaits_first_frame: bool,
+    /// Whether it has opened a frame of the peer's stack yet.
+    pub(super) has_opened: bool,
     pub(super) carries_payload: bool,
 }
 
@@ -72,7 +74,8 @@ impl Receivers {
         // The outpost learns of a key here, before the peer can have it: our answer is still in the port.
         let window = self.outpost.as_mut().map_or_else(Window::new, |outpost| outpost.admit(index, peer, &key.nonces));
         let checks = Checks::new(peer, &key.nonces, window);
-        let receiver = Receiver { association, origin, key, checks, awaits_first_frame, carries_payload };
+        let has_opened = false;
+        let receiver = Receiver { association, origin, key, checks, awaits_first_frame, has_opened, carries_payload };
         self.of.insert(index, receiver);
     }
 
