@@ -102,7 +102,9 @@ run_tests() {
         host=$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
         export "CARGO_TARGET_${host}_RUNNER=sudo --preserve-env"
     fi
-    run_listed cargo test --workspace --locked --no-fail-fast
+    # Tests in namespaces wait more than they compute, so more of them run than there are processors.
+    threads=$((2 * $(nproc)))
+    RUST_TEST_THREADS=$((threads < 16 ? threads : 16)) run_listed cargo test --workspace --locked --no-fail-fast
     say "the fuzz targets' harnesses on their examples, without a fuzzer"
     cargo test --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked
     unset "CARGO_TARGET_${host:-NONE}_RUNNER"

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{OnceLock, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,11 +30,12 @@ const KERNEL_NAMES: &str = "/sys/fs/bpf/ringwall";
 /// How long processes may take to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-static CURRENT: OnceLock<Run> = OnceLock::new();
+/// What this process has started; programs have one, tests that run beside each other have one each.
+static RUNS: Mutex<Vec<&'static Run>> = Mutex::new(Vec::new());
 /// Readers make things; the one writer is the clean-up, which never lets go again.
 static GATE: RwLock<()> = RwLock::new(());
 
-/// One run of the lab, named after its process, or the standing LAN.
+/// One run of the lab, named after its process, with a letter if there are several in it, or the standing LAN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     name: String,
@@ -55,8 +56,7 @@ impl Run {
     /// The run whose name starts `entry`, the name of a namespace or directory; `None` if it is not the lab's.
     fn of(entry: &str) -> Option<Run> {
         let name = entry.split('-').next()?;
-        let digits = name.strip_prefix("rl")?;
-        let known = name == STANDING || (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let known = name == STANDING || process_of(name).is_some();
         known.then(|| Run { name: name.to_owned() })
     }
 
@@ -79,26 +79,56 @@ impl Run {
 
     /// Whether the process that made this run is gone.
     fn is_dead(&self) -> bool {
-        let pid = self.name.trim_start_matches("rl");
+        let pid = process_of(&self.name).unwrap_or_default();
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         !name.starts_with("ringwall-lab")
     }
 }
 
-/// Starts a run: checks for root, makes its directory and arms the clean-up for signals and panics.
+/// The process in the name of a run: `123` of `rl123` and of `rl123b`.
+fn process_of(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("rl")?;
+    let digits = rest.strip_suffix(|letter: char| letter.is_ascii_lowercase()).unwrap_or(rest);
+    let known = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    known.then_some(digits)
+}
+
+/// Starts a run and arms the clean-up for signals and panics. A process that has one gets that one.
 ///
 /// # Errors
 /// Not root, or the directory or the signal handler cannot be made.
 pub fn begin(run: Run) -> Result<&'static Run, Failure> {
+    let mut runs = runs();
+    if let Some(run) = runs.first() {
+        make_directory(run)?;
+        return Ok(run);
+    }
+    let run = start(&mut runs, run)?;
+    sweep_on_panic(run);
+    Ok(run)
+}
+
+/// Checks for root, makes the directory of `run` and arms the clean-up for signals.
+fn start(runs: &mut Vec<&'static Run>, run: Run) -> Result<&'static Run, Failure> {
     if !geteuid().is_root() {
         return Err(Failure::NotRoot);
     }
-    let run = CURRENT.get_or_init(|| run);
-    let directory = run.directory();
-    fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
-    sweep_on_signal(run)?;
-    sweep_on_panic(run);
+    make_directory(&run)?;
+    if runs.is_empty() {
+        sweep_on_signal()?;
+    }
+    let run = Box::leak(Box::new(run));
+    runs.push(run);
     Ok(run)
+}
+
+fn make_directory(run: &Run) -> Result<(), Failure> {
+    let directory = run.directory();
+    fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))
+}
+
+fn runs() -> MutexGuard<'static, Vec<&'static Run>> {
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the run of this process; see [`begin`].
@@ -109,6 +139,18 @@ pub fn begin_transient() -> Result<&'static Run, Failure> {
     begin(Run::transient())
 }
 
+/// Starts one more run of this process, whose names no other has; at most 26. Nobody removes it on a panic but the
+/// caller.
+///
+/// # Errors
+/// As [`begin`], or it is the 27th.
+pub fn begin_beside() -> Result<&'static Run, Failure> {
+    let mut runs = runs();
+    let letter = (b'a'..=b'z').nth(runs.len()).map(char::from);
+    let letter = letter.ok_or_else(|| Failure::Usage("more than 26 runs beside each other".to_owned()))?;
+    start(&mut runs, Run { name: format!("rl{}{letter}", std::process::id()) })
+}
+
 /// Permission to make a process or a namespace. While it is held the clean-up waits; once it started there is none.
 ///
 /// # Errors
@@ -117,14 +159,16 @@ pub fn permit() -> Result<RwLockReadGuard<'static, ()>, Failure> {
     GATE.try_read().map_err(|_| Failure::Interrupted)
 }
 
-fn sweep_on_signal(run: &'static Run) -> Result<(), Failure> {
+fn sweep_on_signal() -> Result<(), Failure> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(Failure::io("arming signal handlers"))?;
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             let _closed = GATE.write();
             eprintln!("ringwall-lab: interrupted, cleaning up");
-            report(&sweep(run));
+            for run in runs().iter() {
+                report(&sweep(run));
+            }
             std::process::exit(128 + signal);
         }
     });
@@ -178,7 +222,8 @@ fn forget_kernel_names(namespace: &str) {
 /// Removes what this process made, except a LAN that went `well` and is to stay. Returns what is still there.
 #[must_use]
 pub fn sweep_own(well: bool) -> Vec<String> {
-    match CURRENT.get() {
+    let own = runs().first().copied();
+    match own {
         Some(run) if *run != Run::standing() || !well => sweep(run),
         _ => Vec::new(),
     }
@@ -291,8 +336,9 @@ mod tests {
     #[test]
     fn only_names_of_the_lab_belong_to_a_run() {
         assert_eq!(Run::of("rl123-a"), Some(Run { name: "rl123".to_owned() }));
+        assert_eq!(Run::of("rl123b-a"), Some(Run { name: "rl123b".to_owned() }));
         assert_eq!(Run::of("rlup-bridge"), Some(Run::standing()));
-        for foreign in ["rl-a", "rlx-a", "docker-a", "rl12x", "", "rlupper-a"] {
+        for foreign in ["rl-a", "rlx-a", "docker-a", "rl12xy", "rl1x2", "rl12X", "", "rlupper-a"] {
             assert_eq!(Run::of(foreign), None, "{foreign}");
         }
     }
@@ -300,8 +346,10 @@ mod tests {
     #[test]
     fn a_run_does_not_claim_the_namespaces_of_one_with_a_longer_name() {
         let short = Run { name: "rl12".to_owned() };
-        let long = Run { name: "rl123".to_owned() };
-        assert!(!long.namespace("a").starts_with(&short.namespace("")));
+        for long in ["rl123", "rl12b"] {
+            let long = Run { name: long.to_owned() };
+            assert!(!long.namespace("a").starts_with(&short.namespace("")));
+        }
     }
 
     #[test]

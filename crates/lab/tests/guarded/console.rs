@@ -10,7 +10,7 @@ use ringwall_lab::net::{LanPlan, Namespace, Running, process};
 use rustix::process::Signal;
 
 use crate::attacks::spoof;
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, perform_alone, program};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, perform_bare, program};
 
 const ADDRESS: &str = "127.0.0.1:9479";
 const PAGES: [&str; 9] =
@@ -213,7 +213,7 @@ fn pages_are_for_everybody_in_a_browser_and_in_lynx() {
         eprintln!("SKIPPED {name}: needs axe-core, the file axe.min.js of npm named by {AXE_VARIABLE}");
         return;
     };
-    perform_alone(name, &["chromium", "chromedriver", "lynx", "python3"], |run| {
+    perform_bare(name, &["chromium", "chromedriver", "lynx", "python3"], |run| {
         let plan = LanPlan { hosts: ["a", "b", "x"].into_iter().chain(OTHERS).collect(), ..LanPlan::default() };
         let stage = Stage::set(run, &plan)?;
         let (near, _far, history) = attacked(&stage)?;

@@ -12,7 +12,7 @@ use ringwall_lab::net::{Forwarding, Frame, Host, LanPlan, Running, pcap, process
 use rustix::process::{Signal, kill_process_group};
 use wire::{EtherType, MacAddress};
 
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_on, span};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_on_alone, span};
 use crate::takeover::{assert_nothing_left, assert_same, picture};
 use crate::wire::*;
 
@@ -52,7 +52,7 @@ fn a_flood_leaves_the_daemon_up_also_without_the_kernels_checks() {
 }
 
 fn is_lived_through(layers: &str, reasons: &[&str]) {
-    perform_on(&hub(), |stage| {
+    perform_on_alone(&hub(), |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
         let plan = Plan::default().cll(&format!("layers = \"{layers}\""));
         let (mut near, _far) = (stage.guard("a", plan)?, stage.guard("b", Plan::default())?);
@@ -102,7 +102,7 @@ fn assert_named(guarded: &Guarded, reasons: &[&str]) -> Outcome {
 
 #[test]
 fn what_the_daemon_has_no_time_for_is_in_its_books() {
-    perform_on(&hub(), |stage| {
+    perform_on_alone(&hub(), |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
         let (near, _far) = (stage.guard("a", Plan::default())?, stage.guard("b", Plan::default())?);
         let real = capture_real_frames(stage)?;
@@ -120,7 +120,7 @@ fn what_the_daemon_has_no_time_for_is_in_its_books() {
 
 #[test]
 fn an_interrupt_in_the_middle_of_a_flood_leaves_nothing() {
-    perform_on(&hub(), |stage| {
+    perform_on_alone(&hub(), |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
         let before = picture(a)?;
         let mut near = stage.guard("a", Plan::default().host("on_exit = \"restore\""))?;

@@ -15,7 +15,7 @@ use ringwall_lab::net::{Frame, Host, LanPlan, process};
 use rustix::process::Signal;
 
 use crate::bad_input::assert_refused;
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_alone, program};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, name_of, perform_bare, program};
 use crate::wire::*;
 
 /// How long a tunnel may take to come up, with room for a loaded machine.
@@ -23,12 +23,12 @@ const TUNNEL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs `test` on two hosts and a third that attacks, if strongSwan is installed.
 fn perform<T: FnOnce(&Stage) -> Outcome>(test: T) {
-    let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
+    let name = name_of(&test);
     if !Swan::is_installed() {
         eprintln!("SKIPPED {name}: needs strongSwan (packages strongswan-charon, strongswan-swanctl and its plugins)");
         return;
     }
-    perform_alone(name, &["tcpreplay", "unshare"], |run| test(&set(run, vec!["a", "b", "m"])?));
+    perform_bare(name, &["tcpreplay", "unshare"], |run| test(&set(run, vec!["a", "b", "m"])?));
 }
 
 fn set(run: &'static Run, hosts: Vec<&'static str>) -> Result<Stage, Failure> {
@@ -187,7 +187,7 @@ fn a_tunnel_over_ipv6_works_behind_shields() {
 
 #[test]
 fn a_key_file_that_cannot_be_used_is_named_before_anything_is_touched() {
-    perform_alone("a_key_file_that_cannot_be_used_is_named_before_anything_is_touched", &[], |run| {
+    perform_bare("a_key_file_that_cannot_be_used_is_named_before_anything_is_touched", &[], |run| {
         let stage = set(run, vec!["a", "b"])?;
         let guarded = prepare(&stage, "a", stage.host("b").ip.into(), true, "")?;
         assert_refused(&guarded, &["a.keys", "No such file", "ringwall shield keys make"])?;
@@ -366,7 +366,7 @@ fn where_the_kernel_joins_nothing_every_frame_passes_the_shield_all_the_same() {
 
 #[test]
 fn what_is_no_ipsec_does_not_pass_the_daemon() {
-    perform_alone("what_is_no_ipsec_does_not_pass_the_daemon", &[], |run| {
+    perform_bare("what_is_no_ipsec_does_not_pass_the_daemon", &[], |run| {
         let stage = set(run, vec!["a", "b"])?;
         let guarded = shield(&stage, "b", stage.host("a").ip.into(), false)?;
         let (one, other) = (stage.host("a"), stage.host("b"));

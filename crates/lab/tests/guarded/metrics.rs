@@ -13,7 +13,7 @@ use ringwall_lab::net::{Namespace, Running, process};
 use serde_json::Value;
 
 use crate::attacks::spoof;
-use crate::stage::{Outcome, Plan, SOON, perform, perform_alone};
+use crate::stage::{Outcome, Plan, SOON, perform, perform_bare};
 
 /// Where daemons answer scrapers in these tests.
 pub const LISTEN: &str = "127.0.0.1:9477";
@@ -152,7 +152,7 @@ fn exporter_of(parent: u32) -> u32 {
 
 #[test]
 fn prometheus_hears_of_an_attack_and_of_its_end() {
-    perform_alone("prometheus_hears_of_an_attack_and_of_its_end", &["prometheus", "promtool"], |run| {
+    perform_bare("prometheus_hears_of_an_attack_and_of_its_end", &["prometheus", "promtool"], |run| {
         let plan = ringwall_lab::net::LanPlan { hosts: vec!["a", "b", "x"], ..Default::default() };
         let stage = crate::stage::Stage::set(run, &plan)?;
         let [a, b, x] = ["a", "b", "x"].map(|name| stage.host(name));
@@ -175,7 +175,7 @@ fn prometheus_hears_of_an_attack_and_of_its_end() {
 
 #[test]
 fn prometheus_scrapes_a_distributor() {
-    perform_alone("prometheus_scrapes_a_distributor", &["prometheus", "promtool"], |run| {
+    perform_bare("prometheus_scrapes_a_distributor", &["prometheus", "promtool"], |run| {
         let plan = ringwall_lab::net::LanPlan { hosts: vec!["k"], ..Default::default() };
         let stage = crate::stage::Stage::set(run, &plan)?;
         let k = stage.host("k");

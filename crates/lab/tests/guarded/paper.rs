@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::bad_input::{assert_one_line, assert_refused, read, write};
 use crate::dhcp::{Client, dnsmasq_giving};
 use crate::sarp::{assert_metrics, assert_says, await_time, resolve_anew, sign};
-use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, perform, program};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, name_of, perform, program};
 use crate::takeover::furnish;
 use crate::wire::Stream;
 
@@ -33,7 +33,7 @@ fn perform_with_paper<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test
     probe.args(["site", "init", "--name", "probe", "--profile", "paper", "--dir", "/proc/nowhere/site"]);
     let answer = process::ask(probe, &[]).expect("the program runs");
     if answer.stderr.contains("no paper profile") {
-        let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
+        let name = name_of(&test);
         eprintln!("SKIPPED {name}: needs a program with the paper profile (--features ringwall/paper)");
         return;
     }

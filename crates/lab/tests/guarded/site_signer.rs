@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use wire::MacAddress;
 
 use crate::enrolment::{identity_of, text};
-use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, perform, perform_alone, program};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Site, Stage, perform, perform_bare, program};
 
 const PORT: u16 = 9478;
 /// One that is in its second half from the start, because it begins five minutes before its issue.
@@ -303,7 +303,7 @@ fn end_children(parent: Option<&Running>) {
 
 #[test]
 fn a_signer_that_is_killed_before_any_call_enrols_each_host_once() {
-    perform_alone("a_signer_that_is_killed_before_any_call_enrols_each_host_once", &["strace"], |run| {
+    perform_bare("a_signer_that_is_killed_before_any_call_enrols_each_host_once", &["strace"], |run| {
         let place = run.directory().join("killed");
         fs::create_dir_all(&place).map_err(Failure::file("making", &place))?;
         let site = Site::found(run, "killed-site")?;

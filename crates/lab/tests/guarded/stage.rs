@@ -1,12 +1,13 @@
 //! The stage of one test: a LAN of its own, a site, and the real program on the hosts that the test wants guarded.
 //!
-//! Tests run one after another, because each loads the machine and all share the name of this process's run. Whatever
-//! way a test ends, its daemons are ended, its interfaces given back and its namespaces removed.
+//! Tests run beside each other, as many as the test program has threads: they wait for daemons and the network more than
+//! they load the machine. Each has a run of its own. Those that load the machine run alone. Whatever way a test ends, its
+//! daemons are ended, its interfaces given back and its namespaces removed.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, PoisonError, RwLock};
 use std::time::Duration;
 
 use authority::directory::{Delivery, Sharing};
@@ -35,8 +36,11 @@ pub const SOON: Duration = Duration::from_secs(10);
 /// The tools that the tests cannot do without.
 const TOOLS: [&str; 6] = ["ip", "nsenter", "ping", "arping", "tcpdump", "nft"];
 
-static TURN: Mutex<()> = Mutex::new(());
-static RUN: OnceLock<&'static Run> = OnceLock::new();
+/// Held for reading by tests beside each other, for writing by one that runs alone.
+static MACHINE: RwLock<()> = RwLock::new(());
+/// Runs that no test uses at the moment.
+static FREE: Mutex<Vec<&'static Run>> = Mutex::new(Vec::new());
+static BEGINNING: Once = Once::new();
 
 /// Runs `test` on a LAN of `hosts`, or says by name that it cannot.
 ///
@@ -51,28 +55,79 @@ pub fn perform<T: FnOnce(&Stage) -> Outcome>(hosts: &[&'static str], test: T) {
 /// # Panics
 /// The test fails, or leaves something behind.
 pub fn perform_on<T: FnOnce(&Stage) -> Outcome>(plan: &LanPlan, test: T) {
-    let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
-    perform_alone(name, &[], |run| Stage::set(run, plan).and_then(|stage| test(&stage)));
+    perform_bare(name_of(&test), &[], |run| Stage::set(run, plan).and_then(|stage| test(&stage)));
 }
 
-/// Runs the test called `name` in its turn, on nothing that is there before, or says by name that it cannot, for want of
-/// `tools` beside the usual ones or of root.
+/// As [`perform_on`], while no other test runs; see [`perform_alone`].
 ///
 /// # Panics
 /// The test fails, or leaves something behind.
+pub fn perform_on_alone<T: FnOnce(&Stage) -> Outcome>(plan: &LanPlan, test: T) {
+    perform_alone(name_of(&test), &[], |run| Stage::set(run, plan).and_then(|stage| test(&stage)));
+}
+
+/// What a test that is a closure of its own function is called.
+pub fn name_of<T>(_test: &T) -> &'static str {
+    std::any::type_name::<T>().trim_end_matches("::{{closure}}")
+}
+
+/// Runs the test called `name` on nothing that is there before, or says by name that it cannot, for want of `tools`
+/// beside the usual ones or of root.
+///
+/// # Panics
+/// The test fails, or leaves something behind.
+pub fn perform_bare(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) -> Outcome) {
+    let _beside = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    perform_in_a_run(name, tools, test);
+}
+
+/// As [`perform_bare`], while no other test runs: for tests that load the machine or change what all of it shares.
+///
+/// # Panics
+/// As [`perform_bare`].
 pub fn perform_alone(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) -> Outcome) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    perform_in_a_run(name, tools, test);
+}
+
+fn perform_in_a_run(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) -> Outcome) {
     if let Some(reason) = impossible(tools) {
         eprintln!("SKIPPED {name}: {reason}");
         return;
     }
-    let run = RUN.get_or_init(begin);
-    if let Err(failure) = test(run) {
+    let borrowed = Borrowed::take();
+    if let Err(failure) = test(borrowed.run) {
         panic!("{name}: {failure}");
     }
-    let left = leftovers(run);
+    let left = leftovers(borrowed.run);
     assert!(left.is_empty(), "{name} left behind: {left:?}");
-    assert_eq!(cleanup::sweep(run), Vec::<String>::new(), "{name}");
+    assert_eq!(cleanup::sweep(borrowed.run), Vec::<String>::new(), "{name}");
+}
+
+/// A run for the time of one test. When the test fails, its logs are shown and all of it is removed.
+struct Borrowed {
+    run: &'static Run,
+}
+
+impl Borrowed {
+    fn take() -> Borrowed {
+        // Other runs of the lab clear away what belongs to no living lab, and know one by this name.
+        BEGINNING.call_once(|| {
+            std::fs::write("/proc/self/comm", "ringwall-lab-t").expect("a process may name itself");
+        });
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Borrowed { run: free.unwrap_or_else(|| cleanup::begin_beside().expect("root can begin a run")) }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            show_logs(&self.run.directory());
+            cleanup::report(&cleanup::sweep(self.run));
+        }
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.run);
+    }
 }
 
 fn impossible(tools: &[&str]) -> Option<String> {
@@ -82,20 +137,6 @@ fn impossible(tools: &[&str]) -> Option<String> {
     let wanted = TOOLS.into_iter().chain(tools.iter().copied());
     let missing: Vec<_> = wanted.filter(|tool| !process::installed(tool)).collect();
     (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
-}
-
-fn begin() -> &'static Run {
-    // Other runs of the lab clear away what belongs to no living lab, and know one by this name.
-    std::fs::write("/proc/self/comm", "ringwall-lab-t").expect("a process may name itself");
-    let run = cleanup::begin_transient().expect("root can begin a run");
-    let usual = std::panic::take_hook();
-    let directory = run.directory();
-    std::panic::set_hook(Box::new(move |cause| {
-        // The usual hook sweeps the run away, logs included.
-        show_logs(&directory);
-        usual(cause);
-    }));
-    run
 }
 
 fn show_logs(directory: &Path) {

@@ -30,7 +30,7 @@ use wire::cll::{Handshake, Offer, PacketType, Resolution};
 use wire::ethernet::{HEADER_LEN, Header};
 
 use crate::resume::{await_ticket, resuming};
-use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_alone, perform_on};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform_bare, perform_on};
 
 /// The tag under the site key of handshakes and resumptions (docs/protocol.md, section 3).
 const SITE_LABEL: &[u8] = b"handshake";
@@ -157,7 +157,7 @@ fn reply_to(asked: &[u8], issuer: MacAddress, secret: &ResumptionSecret, signatu
 fn of_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
     let name = "of_authorities_below_the_sites_only_one_for_leases_makes_hosts";
     for layers in LAYERS {
-        perform_alone(name, &["openssl"], |run| judge_authorities(&Stage::set(run, &hub())?, layers));
+        perform_bare(name, &["openssl"], |run| judge_authorities(&Stage::set(run, &hub())?, layers));
     }
 }
 

@@ -12,7 +12,7 @@ use ringwall_lab::net::{Direction, Frame, Watch, process};
 use system::port::{PacketPort, Sender};
 
 use super::raw::{packet_of, raw, segment};
-use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, TRUSTED_V6, UNTRUSTED, perform_between};
+use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, TRUSTED_V6, UNTRUSTED, perform_between_alone};
 use crate::hostile::resident_kib;
 use crate::stage::{Outcome, SOON, span};
 use crate::wire::Stream;
@@ -204,7 +204,7 @@ fn endure(path: &mut Path, time: Duration, make: impl FnMut(&mut Generator, &mut
 
 #[test]
 fn random_and_mutated_frames_at_full_rate_change_nothing() {
-    perform_between(SMALL_TABLES, |path| {
+    perform_between_alone(SMALL_TABLES, |path| {
         pin_neighbours(path)?;
         let honest = honest_frames(path)?;
         let time = span(Duration::from_secs(5), Duration::from_secs(600));
@@ -236,7 +236,7 @@ fn anybody(random: &mut Generator) -> Ipv4Addr {
 
 #[test]
 fn a_flood_of_syns_leaves_established_connections_going() {
-    perform_between(SMALL_TABLES, |path| {
+    perform_between_alone(SMALL_TABLES, |path| {
         pin_neighbours(path)?;
         let time = span(Duration::from_secs(4), Duration::from_secs(60));
         endure(path, time, |random, frame| {
@@ -250,7 +250,7 @@ fn a_flood_of_syns_leaves_established_connections_going() {
 
 #[test]
 fn a_flood_of_fragments_leaves_established_connections_going() {
-    perform_between(SMALL_TABLES, |path| {
+    perform_between_alone(SMALL_TABLES, |path| {
         pin_neighbours(path)?;
         let time = span(Duration::from_secs(4), Duration::from_secs(60));
         endure(path, time, |random, frame| {

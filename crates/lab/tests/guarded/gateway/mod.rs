@@ -35,7 +35,7 @@ use ringwall_lab::net::{Namespace, Running};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::stage::{Outcome, assert_unhindered, perform_alone, program};
+use crate::stage::{Outcome, assert_unhindered, name_of, perform_alone, perform_bare, program};
 
 /// The host that is protected.
 const TRUSTED: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
@@ -67,15 +67,21 @@ fn perform_between<T: FnOnce(&mut Path) -> Outcome>(lines: &str, test: T) {
 
 /// As [`perform_between`], where further `tools` are needed.
 fn perform_with<T: FnOnce(&mut Path) -> Outcome>(tools: &[&str], lines: &str, test: T) {
-    let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
-    perform_alone(name, tools, |run| {
-        let mut path = Path::lay(run, lines)?;
-        path.start()?;
-        test(&mut path)
-    });
+    perform_bare(name_of(&test), tools, |run| Path::lay_and_start(run, lines, test));
+}
+
+/// As [`perform_between`], while no other test runs.
+fn perform_between_alone<T: FnOnce(&mut Path) -> Outcome>(lines: &str, test: T) {
+    perform_alone(name_of(&test), &[], |run| Path::lay_and_start(run, lines, test));
 }
 
 impl Path {
+    fn lay_and_start(run: &'static Run, lines: &str, test: impl FnOnce(&mut Path) -> Outcome) -> Outcome {
+        let mut path = Path::lay(run, lines)?;
+        path.start()?;
+        test(&mut path)
+    }
+
     fn lay(run: &'static Run, lines: &str) -> Result<Path, Failure> {
         let directory = run.directory().join("gateway");
         std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;

@@ -22,7 +22,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{HOST_INTERFACE, PATIENCE, READY_LIMIT, TRUSTED, UNTRUSTED, raw};
-use crate::stage::{Outcome, assert_unhindered, perform_alone, program};
+use crate::stage::{Outcome, assert_unhindered, name_of, perform_bare, program};
 
 /// Connections that run through the pair.
 const CONNECTIONS: usize = 40;
@@ -43,8 +43,8 @@ struct Pair {
 }
 
 fn perform_in_pair<T: FnOnce(&mut Pair) -> Outcome>(test: T) {
-    let name = std::any::type_name::<T>().trim_end_matches("::{{closure}}");
-    perform_alone(name, &[], |run| {
+    let name = name_of(&test);
+    perform_bare(name, &[], |run| {
         let mut pair = Pair::lay(run)?;
         pair.start(0)?;
         pair.start(1)?;
