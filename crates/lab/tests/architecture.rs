@@ -103,7 +103,7 @@ const LARGE_TYPES: &[(&str, &str, Of, usize)] = &[
     ("crates/ringwall/src/modes/gateway/config.rs", "Gate", Of::Fields, 28),
     ("crates/ringwall/src/modes/gateway/parts.rs", "GateStatus", Of::Fields, 22),
     ("crates/ringwall/src/modes/cll/peers.rs", "Peer", Of::Fields, 16),
-    ("crates/ringwall/src/site.rs", "IssueArguments", Of::Fields, 17),
+    ("crates/ringwall/src/site/issuing/mod.rs", "IssueArguments", Of::Fields, 17),
     ("crates/ringwall/src/status.rs", "Status", Of::Fields, 19),
     ("crates/scrub/src/settings.rs", "Settings", Of::Fields, 20),
 ];

@@ -150,3 +150,45 @@ fn object(kept: &Kept) -> Value {
         "detail": entry.detail,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::{Value, json};
+
+    use super::super::testing::{new_site, order, run};
+    use super::manager;
+
+    #[test]
+    fn what_was_done_is_shown_with_who_did_it_and_a_change_of_it_is_found() {
+        let place = new_site();
+        let audit = |what: &str| run(place.path(), &format!("site audit {what} --dir @/site").replace("  ", " "));
+        assert!(audit("verify").expect("whole").starts_with("nothing was done yet"));
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        order(place.path(), "policy legacy add --ip 10.0.0.9 --mac 02:00:00:00:00:09").expect("added");
+        run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        let shown = audit("").expect("shown");
+        for line in ["1 2027-01-15T08:00:00Z issued a: serial ", " policy version 1: legacy 1,", "backed-up"] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        assert_eq!(shown.matches(&format!("(by {})", manager())).count(), 3, "{shown}");
+        let last: Value = serde_json::from_str(&audit("--last 1 --json").expect("shown")).expect("json");
+        assert_eq!((&last[0]["act"], &last[0]["number"], &last[1]), (&json!("backed-up"), &json!(3), &Value::Null));
+        let verified = audit("verify").expect("whole");
+        let noted = verified.trim().rsplit(' ').next().expect("a word").to_owned();
+        audit(&format!("verify --noted {noted}")).expect("there");
+        run(place.path(), "site restore --dir @/again @/kept").expect("restored");
+        let again = run(place.path(), "site audit --dir @/again").expect("shown");
+        assert!(again.contains("4 2027-01-15T08:00:00Z restored @/kept: "), "{again}");
+        let file = place.path().join("site/audit.jsonl");
+        let text = fs::read_to_string(&file).expect("there").replace("legacy 1,", "legacy 0,");
+        fs::write(&file, text).expect("changed");
+        for what in ["verify", ""] {
+            let doubt = audit(what).expect_err("changed");
+            assert!(doubt.contains("entry 2 was changed: the authority did not sign it; "), "{doubt}");
+        }
+        assert!(audit("verify --noted 3").expect_err("no digest").contains("--noted"));
+    }
+}

@@ -14,11 +14,11 @@ use identity::token::Token;
 use serde_json::{Value, json};
 use wire::MacAddress;
 
+use super::arguments::{overwrite, parse_role, sharing, whole_days};
+use super::issuing::{Holds, read_request};
+use super::listing::{entry_json, entry_text};
 use super::table::{self, Row};
-use super::{
-    DAY, DEFAULT_DIRECTORY, Holds, Surroundings, entry_json, entry_text, many, overwrite, parse_role, read_request,
-    sharing, whole_days,
-};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
 
@@ -330,4 +330,61 @@ pub(super) fn rekey(arguments: &RekeyArguments, surroundings: &mut Surroundings<
         Holds::of(&proved).in_words()
     );
     surroundings.print(*json, &value, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::{load, new_site, run};
+
+    #[test]
+    fn a_token_is_printed_listed_and_ended() {
+        let place = new_site();
+        let ask = "site token --dir @/site --name desk --ip 10.0.0.7 --mac 02:00:00:00:00:07";
+        assert!(run(place.path(), ask).expect_err("no distributor").contains("site issue --role akd"));
+        let keys = "site issue --dir @/site --role akd --name keys --mac 02:00:00:00:00:09 --ip 10.0.0.9 --out @/k.pem";
+        run(place.path(), keys).expect("issued");
+        let printed = run(place.path(), ask).expect("made");
+        let token: identity::token::Token = printed.lines().next().expect("a line").parse().expect("a token");
+        assert_eq!(token.name(), "desk");
+        assert!(printed.contains("good once until 2027-01-16T08:00:00Z"), "{printed}");
+        let listed = run(place.path(), "site pending --dir @/site").expect("listed");
+        assert!(listed.starts_with("host desk: nobody has applied yet, token "), "{listed}");
+        let listed: Value =
+            serde_json::from_str(&run(place.path(), "site pending --dir @/site --json").expect("listed"))
+                .expect("json");
+        assert_eq!((&listed[0]["state"], &listed[0]["allowed_addresses"]), (&json!("open"), &json!(["10.0.0.7"])));
+        let refused = run(place.path(), "site approve --dir @/site desk").expect_err("nobody");
+        assert!(refused.contains("nobody applies as \"desk\"; "), "{refused}");
+        let number = listed[0]["number"].as_str().expect("text");
+        run(place.path(), &format!("site refuse --dir @/site {number}")).expect("ended");
+        assert!(run(place.path(), "site pending --dir @/site").expect("listed").contains("desk: refused"));
+        for (options, wanted) in
+            [("--valid 31d", "30 days"), ("--valid soon", "write it as 30s"), ("--days 0", "36525")]
+        {
+            let refused = run(place.path(), &format!("{ask} {options}")).expect_err(wanted);
+            assert!(refused.contains(wanted), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_host_gets_another_key_by_file() {
+        let place = new_site();
+        let issue =
+            "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --role router --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        let ask = "enroll request --name a --mac 02:00:00:00:00:01 --key @/a.key --out @/a.csr";
+        run(place.path(), ask).expect("requested");
+        let rekey = "site rekey --dir @/site a --request @/a.csr --out @/a.bundle";
+        let printed = run(place.path(), rekey).expect("another key");
+        assert!(printed.starts_with("a has another key, the old one is out"), "{printed}");
+        run(place.path(), "enroll install --key @/a.key --bundle @/a.bundle --out @/new.pem").expect("installed");
+        let [old, new] = ["a.pem", "new.pem"].map(|name| load(&place.path().join(name)));
+        assert!(new.certificate().is_router() && new.certificate().addresses() == old.certificate().addresses());
+        assert_ne!(new.certificate().record_key(), old.certificate().record_key());
+        assert!(run(place.path(), &format!("{rekey} --force")).expect_err("the same key").contains("make a new one"));
+        assert!(run(place.path(), "site rekey --dir @/site b").expect_err("unknown").contains("no host \"b\""));
+        assert!(run(place.path(), "site rekey --dir @/site a --request @/a.csr").expect_err("where").contains("--out"));
+    }
 }

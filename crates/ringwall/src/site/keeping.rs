@@ -68,3 +68,39 @@ pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundi
     );
     surroundings.print(*json, &json!({"site": name, "directory": dir}), &text)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::testing::{new_site, order, policy, run};
+
+    #[test]
+    fn a_site_is_backed_up_and_restored() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        let printed = run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        assert!(printed.starts_with("site lab is in @/kept; "), "{printed}");
+        let there = run(place.path(), "site backup --dir @/site @/kept").expect_err("there");
+        assert!(there.contains("kept: the file exists; ") && !there.contains("--force"), "{there}");
+        let listed = run(place.path(), "site list --dir @/site");
+        fs::remove_dir_all(place.path().join("site")).expect("lost");
+        let restored = run(place.path(), "site restore --dir @/site @/kept --json").expect("restored");
+        assert_eq!(restored, "{\"directory\":\"@/site\",\"site\":\"lab\"}\n");
+        assert_eq!(run(place.path(), "site list --dir @/site"), listed);
+        let wrong = run(place.path(), "site restore --dir @/other @/a.pem").expect_err("no backup");
+        assert!(wrong.contains("a.pem: the file is no backup of a site; "), "{wrong}");
+    }
+
+    #[test]
+    fn a_backup_has_the_policy() {
+        let place = new_site();
+        order(place.path(), "policy legacy add --ip 10.0.0.9 --mac 02:00:00:00:00:09").expect("added");
+        let before = policy(place.path());
+        run(place.path(), "site backup --dir @/site @/kept").expect("kept");
+        fs::remove_dir_all(place.path().join("site")).expect("lost");
+        run(place.path(), "site restore --dir @/site @/kept").expect("restored");
+        assert_eq!(policy(place.path()).bytes(), before.bytes());
+    }
+}

@@ -19,7 +19,8 @@ use identity::token::Token;
 use serde_json::{Value, json};
 use system::clock::Clock;
 
-use super::{Surroundings, entry_json, entry_text};
+use super::Surroundings;
+use super::listing::{entry_json, entry_text};
 use crate::failure::Failure;
 use crate::output::complain;
 

@@ -11,7 +11,9 @@ use clap::Args;
 use identity::certificate::CertificateRequest;
 use serde_json::{Value, json};
 
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, entry_json, entry_text, overwrite, whole_days};
+use super::arguments::{overwrite, whole_days};
+use super::listing::{entry_json, entry_text};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// Stands for standard input and output.

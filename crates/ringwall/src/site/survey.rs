@@ -19,9 +19,10 @@ use system::port::{PacketOptions, PacketPort, Receiver};
 use system::takeover::{self, Kept};
 use system::wait::{PollFd, PollFlags, wait};
 
+use super::arguments::whole_days;
 use super::stock::{self, Sighting};
 use super::table::{self, Kind, Row};
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many, policy, whole_days};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, many, policy};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
 use crate::join::cards::default_gateways;
@@ -347,4 +348,151 @@ fn sections(name: &str, rows: &[Row]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::{Value, json};
+
+    use super::super::testing::{new_site, order, policy, run};
+
+    #[test]
+    fn a_table_becomes_tokens_and_a_legacy_list() {
+        let place = new_site();
+        let keys = "site issue --dir @/site --role akd --name k --mac 02:00:00:00:00:09 --ip 10.0.0.9 --out @/k.pem";
+        run(place.path(), keys).expect("issued");
+        let table = "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\nrouter,r,,10.0.0.254\n\
+            printer,lp1,02:00:00:00:00:50,10.0.0.50\nunknown,,02:00:00:00:00:60,10.0.0.60\n";
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens";
+        let planned = run(place.path(), &format!("{import} --dry-run")).expect("a plan");
+        assert!(
+            planned.starts_with("2 hosts get a token, 0 are enrolled already, 1 go on the legacy list"),
+            "{planned}"
+        );
+        assert!(planned.contains("1 are unknown") && !place.path().join("tokens").exists(), "{planned}");
+        run(place.path(), import).expect("imported");
+        let legacy = fs::read_to_string(place.path().join("tokens/legacy.toml")).expect("there");
+        assert!(legacy.ends_with("[[cll.legacy]]\nip = \"10.0.0.50\"\nmac = \"02:00:00:00:00:50\"\n"), "{legacy}");
+        let known = fs::read_to_string(place.path().join("tokens/known.toml")).expect("there");
+        assert_eq!(known.matches("[[sarp.known_hosts]]").count(), 1, "the router has no hardware address: {known}");
+        let token: identity::token::Token =
+            fs::read_to_string(place.path().join("tokens/a.token")).expect("there").trim().parse().expect("a token");
+        assert_eq!(token.name(), "a");
+        let pending: Value =
+            serde_json::from_str(&run(place.path(), "site pending --dir @/site --json").expect("listed"))
+                .expect("JSON");
+        let told = |name: &str| pending.as_array().expect("a list").iter().find(|one| one["name"] == name).cloned();
+        let (host, router) = (told("a").expect("a"), told("r").expect("r"));
+        assert_eq!((&host["preapproved"], &host["role"]), (&true.into(), &"host".into()));
+        // Anybody could come in the place of one whose hardware address nobody has written down.
+        assert_eq!((&router["preapproved"], &router["role"]), (&false.into(), &"router".into()));
+
+        run(place.path(), "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem")
+            .expect("issued");
+        // Another line draws other numbers here.
+        let again = run(place.path(), &format!("{import} --days 30")).expect("imported again");
+        assert!(again.starts_with("1 hosts get a token, 1 are enrolled already"), "{again}");
+        let many = "site token --dir @/site --csv @/hosts.csv --out-csv @/tokens.csv --days 20";
+        assert!(run(place.path(), many).expect("made").starts_with("2 tokens are in @/tokens.csv"));
+        let made = fs::read_to_string(place.path().join("tokens.csv")).expect("there");
+        assert!(made.starts_with("name,mac,ip,token\na,02:00:00:00:00:01,10.0.0.1,"), "{made}");
+        let unseen = run(place.path(), "site token --dir @/site b c").expect_err("two tokens");
+        assert!(unseen.contains("several tokens are not printed"), "{unseen}");
+        fs::write(place.path().join("hosts.csv"), format!("{table}host,b,02:00:00:00:00:02,10.0.0.1\n"))
+            .expect("written");
+        let refused = run(place.path(), import).expect_err("an address of two");
+        assert!(refused.contains("the address 10.0.0.1 is there 2 times: a, b; say in the table"), "{refused}");
+    }
+
+    #[test]
+    fn a_survey_is_a_table_that_is_taken_again() {
+        let place = tempfile::tempdir().expect("directory");
+        let leases = "1795590772 00:1b:21:00:00:17 192.0.2.17 desk-17 *\n1795590772 00:80:77:00:00:09 192.0.2.9 * *\n";
+        fs::write(place.path().join("leases"), leases).expect("written");
+        fs::write(place.path().join("oui"), "00-80-77   (hex)\t\tBrother industries, LTD.\n").expect("written");
+        let survey = "site survey --without-neighbours --dnsmasq @/leases --oui @/oui";
+        let shown = run(place.path(), survey).expect("shown");
+        let line = "printer  -        192.0.2.9   00:80:77:00:00:09  Brother industries, LTD.  by lease";
+        assert!(shown.starts_with("printer") && shown.contains("host     desk-17  192.0.2.17"), "{shown}");
+        assert!(shown.lines().any(|one| one == line), "{shown}");
+        fs::write(place.path().join("hosts.csv"), run(place.path(), &format!("{survey} --csv")).expect("a table"))
+            .expect("written");
+        let table =
+            fs::read_to_string(place.path().join("hosts.csv")).expect("there").replace("printer,,", "printer,lp1,");
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let again = run(place.path(), &format!("{survey} --table @/hosts.csv --json")).expect("again");
+        let rows: Value = serde_json::from_str(&again).expect("JSON");
+        assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows}");
+        assert_eq!(rows[0]["name"], "lp1", "what a manager has written stays");
+
+        // Somebody claims the address of a host that the manager knows, and has a name, too.
+        let claimed = format!("{leases}1795590772 00:1b:21:00:00:66 192.0.2.17 desk-66 *\n");
+        fs::write(place.path().join("leases"), claimed).expect("written");
+        let survey = format!("{survey} --table @/hosts.csv");
+        let rows: Value =
+            serde_json::from_str(&run(place.path(), &format!("{survey} --json")).expect("again")).expect("JSON");
+        let of = |mac: &str| rows.as_array().expect("a list").iter().find(|row| row["mac"] == mac).expect("seen");
+        assert_eq!(of("00:1b:21:00:00:17")["addresses"], json!(["192.0.2.17"]));
+        let other = of("00:1b:21:00:00:66");
+        assert_eq!((&other["kind"], &other["addresses"]), (&json!("unknown"), &json!([])), "{other}");
+        let note = other["note"].as_str().expect("a note");
+        assert!(note.ends_with("CLAIMS 192.0.2.17, which is that of desk-17"), "{note}");
+    }
+
+    #[test]
+    fn a_table_becomes_a_policy_and_one_that_is_taken_in_again_changes_nothing() {
+        let place = new_site();
+        let table = "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\nrouter,r,02:00:00:00:00:fe,10.0.0.254\n\
+            printer,lp1,02:00:00:00:00:50,10.0.0.50\nprinter,lp2,02:00:00:00:00:51,10.0.0.51\n";
+        fs::write(place.path().join("hosts.csv"), table).expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens --policy --by-service";
+        run(place.path(), &format!("{import} --dry-run")).expect("a plan");
+        assert!(!place.path().join("site/policy.pem").exists(), "nothing is made");
+        run(place.path(), import).expect("imported");
+        let content = policy(place.path()).content().clone();
+        let of_legacy: Vec<String> = content.legacy.iter().map(|one| format!("{} {}", one.ip, one.mac)).collect();
+        assert_eq!(of_legacy, ["10.0.0.50 02:00:00:00:00:50", "10.0.0.51 02:00:00:00:00:51"]);
+        assert_eq!((content.version, content.known.len(), content.groups.len()), (1, 3, 1));
+        let everybody = &content.groups[0];
+        assert_eq!((everybody.patterns.join(","), everybody.mode), ("*".to_owned(), identity::policy::Mode::Observe));
+
+        // What a manager has said since stays; what the table says anew counts.
+        let broadcast = "policy legacy add --ip 10.0.0.50 --mac 02:00:00:00:00:50 --broadcast";
+        order(place.path(), broadcast).expect("changed");
+        run(place.path(), "site policy mode * prefer --dir @/site").expect("changed");
+        run(place.path(), &format!("{import} --days 30")).expect("imported again");
+        let content = policy(place.path()).content().clone();
+        assert_eq!((content.version, content.groups[0].mode), (3, identity::policy::Mode::Prefer));
+        assert!(content.legacy.iter().any(|one| one.broadcast));
+        let other = table.replace("02:00:00:00:00:51", "02:00:00:00:00:52");
+        fs::write(place.path().join("hosts.csv"), other).expect("written");
+        run(place.path(), &format!("{import} --days 31")).expect("imported again");
+        let content = policy(place.path()).content().clone();
+        assert_eq!((content.version, content.legacy.len(), content.known.len()), (4, 2, 3), "one was replaced");
+
+        // Who has a certificate is not heard in clear, and then nothing at all is made.
+        run(place.path(), "site issue --dir @/site --name b --mac 02:00:00:00:00:02 --ip 10.0.0.2 --out @/b.pem")
+            .expect("issued");
+        fs::write(place.path().join("hosts.csv"), format!("{table}printer,lp3,02:00:00:00:00:02,10.0.0.3\n"))
+            .expect("written");
+        let refused = run(place.path(), import).expect_err("a host");
+        assert!(refused.contains("host \"b\" has a certificate for"), "{refused}");
+        assert_eq!(policy(place.path()).version(), 4);
+    }
+
+    #[test]
+    fn a_host_whose_certificate_is_revoked_gets_a_token_of_a_table() {
+        let place = new_site();
+        let issue = "site issue --dir @/site --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out @/a.pem";
+        run(place.path(), issue).expect("issued");
+        fs::write(place.path().join("hosts.csv"), "kind,name,mac,ip\nhost,a,02:00:00:00:00:01,10.0.0.1\n")
+            .expect("written");
+        let import = "site import @/hosts.csv --dir @/site --out @/tokens --dry-run";
+        assert!(run(place.path(), import).expect("a plan").starts_with("0 hosts get a token, 1 are enrolled"));
+        run(place.path(), "site revoke --dir @/site --name a").expect("revoked");
+        assert!(run(place.path(), import).expect("a plan").starts_with("1 hosts get a token, 0 are enrolled"));
+    }
 }

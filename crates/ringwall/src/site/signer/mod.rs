@@ -29,7 +29,8 @@ use system::privilege;
 use system::sandbox::{self, Reach};
 
 use self::pace::Pace;
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, whole_days, with_surroundings};
+use super::arguments::whole_days;
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings, with_surroundings};
 use crate::failure::Failure;
 
 pub(crate) use asking::ask;

@@ -1,6 +1,9 @@
 //! `ringwall site policy`: what the site decides for all its hosts, one signed version after the
 //! other.
 
+#[cfg(test)]
+mod tests;
+
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,0 +1,57 @@
+//! `ringwall site init`: a new site.
+
+use std::path::PathBuf;
+
+use authority::Directory;
+use authority::limits::SITE_VALIDITY;
+use clap::Args;
+use identity::Profile;
+use identity::certificate::utc_text;
+use identity::profile::HAS_PAPER;
+use serde_json::json;
+
+use super::arguments::whole_days;
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings};
+use crate::failure::Failure;
+
+/// Arguments of `site init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// Where the site shall be kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// Name of the site: letters, digits, dots, hyphens, underscores
+    #[arg(long)]
+    name: String,
+    /// How long the authority lasts
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
+    days: u32,
+    /// Which algorithms its hosts work with: modern, or paper (those of the papers, to measure their tables; never for real use)
+    #[arg(long, value_name = "PROFILE", default_value = "modern", value_parser = parse_profile)]
+    profile: Profile,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let InitArguments { dir, name, days, profile, json } = arguments;
+    let directory = Directory::init(dir, name, DAY * *days, *profile, surroundings.random, surroundings.unix_s)?;
+    let until = utc_text(directory.site().anchor().not_after_unix());
+    let value = json!({"site": name, "directory": dir, "profile": profile.name(), "not_after": until});
+    let text = match profile {
+        Profile::Modern => "back the directory up and keep it secret",
+        Profile::Paper => {
+            "its hosts sign S-ARP with DSA and SHA-1 or CLL with short RSA keys, which can be forged: NOT for real use"
+        }
+    };
+    surroundings.print(*json, &value, &format!("site {name} is in {} until {until}; {text}", dir.display()))
+}
+
+fn parse_profile(name: &str) -> Result<Profile, String> {
+    match Profile::from_name(name) {
+        Some(Profile::Paper) if !HAS_PAPER => Err("this build has no paper profile".to_owned()),
+        Some(profile) => Ok(profile),
+        None => Err("a profile is 'modern' or 'paper'".to_owned()),
+    }
+}
