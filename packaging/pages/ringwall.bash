@@ -4899,7 +4899,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__list)
-            opts="-h --dir --json --log-json --help"
+            opts="-h --dir --all --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

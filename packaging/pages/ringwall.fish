@@ -146,6 +146,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l all -d 'Also those that are over for more than a month and were followed by another one'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l json -d 'Print a list of JSON objects'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'

@@ -18,6 +18,7 @@
 mod acts;
 mod backup;
 mod enrolling;
+mod issued;
 mod policy;
 mod renewing;
 mod revoking;
@@ -25,7 +26,6 @@ mod serving;
 mod sharing;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +36,7 @@ use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified,
 use identity::dhcp_key::{DhcpKey, DhcpMaster, client_id};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
-use identity::pem;
+use identity::revocation::RevocationList;
 use identity::site_key::SiteKey;
 use identity::{Profile, Succession};
 use tempfile::Builder;
@@ -55,6 +55,7 @@ use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 pub use acts::{acting, check_record, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation};
+use issued::Issued;
 pub use policy::{change_policy, policy, policy_file};
 pub use renewing::{Given, Renewed, Terms};
 pub use revoking::{Revoked, is_revoked};
@@ -72,6 +73,7 @@ const REVOKED: &str = "revoked.crl.pem";
 const POLICY: &str = "policy.pem";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
+const RETIRED: &str = "retired";
 const INDEX: &str = "index.tsv";
 /// Stands in the record for who did not say who he is.
 const NOBODY_NAMED: &str = "-";
@@ -255,17 +257,21 @@ impl Directory {
         self.record((entries, Act::Issued), &bundle, renewal, || output.commit(), &lock)
     }
 
-    /// Every certificate issued, by name and then by age.
+    /// The certificates of all hosts, by name and then by age, without what is long over;
+    /// [`list_all`](Directory::list_all) has that as well.
     ///
     /// # Errors
     /// A file that does not hold a certificate of this site, or what the operating system says.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
-        let listed = self.revocation_list()?;
-        let entry = |certificate: &Verified<HostCertificate>| Entry {
-            revoked: listed.as_ref().is_some_and(|list| list.names(certificate)),
-            ..Entry::of(certificate)
-        };
-        Ok(self.certificates()?.iter().map(entry).collect())
+        Ok(entries(&self.issued().recent()?, self.revocation_list()?.as_ref()))
+    }
+
+    /// Every certificate that the site has issued, by name and then by age.
+    ///
+    /// # Errors
+    /// As [`list`](Directory::list).
+    pub fn list_all(&self) -> Result<Vec<Entry>, Error> {
+        Ok(entries(&self.issued().all()?, self.revocation_list()?.as_ref()))
     }
 
     /// The repository that the site's key distributors answer from: in a cluster if one is written down, else in a file.
@@ -337,27 +343,8 @@ impl Directory {
         Staged::new(&path, &format!("{text}\n"), Secrecy::Public, overwrite)
     }
 
-    fn certificates(&self) -> Result<Vec<Verified<HostCertificate>>, Error> {
-        let directory = self.path.join(ISSUED);
-        let mut found = Vec::new();
-        let listing = fs::read_dir(&directory).map_err(|error| Error::from(error).with_file(&directory))?;
-        for file in listing {
-            let path = file.map_err(|error| Error::from(error).with_file(&directory))?.path();
-            if !is_certificate_file(&path) {
-                continue;
-            }
-            if found.len() == MAX_ISSUED {
-                return Err(Error::SiteFull.with_file(&directory));
-            }
-            found.push(self.read_certificate(&path).map_err(|error| error.with_file(&path))?);
-        }
-        found.sort_by_cached_key(|one| (one.name().to_owned(), one.not_before_unix(), one.serial_hex()));
-        Ok(found)
-    }
-
-    fn read_certificate(&self, path: &Path) -> Result<Verified<HostCertificate>, Error> {
-        let der = pem::single(&files::read(path)?, pem::CERTIFICATE)?;
-        self.site.anchor().verify_whenever(&der).map_err(Error::Recorded)
+    fn issued(&self) -> Issued<'_> {
+        Issued { site: &self.path, anchor: self.site.anchor() }
     }
 
     /// As [`admit`](Directory::admit), and whether the host's file can be written.
@@ -488,8 +475,12 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Vec<Verified<HostCertificate>>, Error> {
         // By name and then by age: a later one of the same name takes the place of the one before.
-        let newest: BTreeMap<String, _> =
-            self.certificates()?.into_iter().map(|certificate| (certificate.name().to_owned(), certificate)).collect();
+        let newest: BTreeMap<String, _> = self
+            .issued()
+            .recent()?
+            .into_iter()
+            .map(|certificate| (certificate.name().to_owned(), certificate))
+            .collect();
         let mut found = Vec::new();
         for (name, certificate) in newest {
             let may_serve = certificate.role() == role && certificate.not_after_unix() >= unix_s && name != own_name;
@@ -518,6 +509,7 @@ impl Directory {
     ) -> Result<Entry, Error> {
         let entry = Entry::of(bundle.certificate());
         entries.push(entry.clone());
+        let retired = issued::take_retired(&mut entries, entry.not_before_unix);
         let issued = self.path.join(ISSUED);
         let record_path = issued.join(format!("{}.pem", entry.serial));
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
@@ -529,6 +521,7 @@ impl Directory {
         record.commit()?;
         index.commit()?;
         hand_out()?;
+        self.issued().retire(&retired)?;
         Ok(entry)
     }
 
@@ -607,9 +600,12 @@ fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<()
     Ok(())
 }
 
-fn is_certificate_file(path: &Path) -> bool {
-    let hidden = path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with('.'));
-    !hidden && path.extension() == Some(OsStr::new("pem"))
+fn entries(certificates: &[Verified<HostCertificate>], listed: Option<&Verified<RevocationList>>) -> Vec<Entry> {
+    let entry = |certificate: &Verified<HostCertificate>| Entry {
+        revoked: listed.is_some_and(|list| list.names(certificate)),
+        ..Entry::of(certificate)
+    };
+    certificates.iter().map(entry).collect()
 }
 
 fn index_text(entries: &[Entry]) -> String {

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Given, Renewed, Sharing, Terms};
+use authority::directory::{Delivery, Given, Renewed, Restored, Sharing, Terms, check_record};
 use authority::files::{self, Overwrite};
 use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -230,6 +230,33 @@ fn a_manager_renews_early_and_a_host_gets_no_more_than_it_can_use() {
     let refused = early(20).expect_err("refused").to_string();
     assert!(refused.contains("as many good certificates"), "{refused}");
     assert_eq!(stage.site.list().expect("listed").len(), MAX_LIVE_CERTIFICATES);
+}
+
+/// A host renews for nine years. What each act reads stays as short as it was, and nothing of the record is lost,
+/// also over a backup.
+#[test]
+fn what_is_long_over_leaves_what_each_act_reads_and_stays_in_the_record() {
+    const RENEWALS: u8 = 160;
+    let stage = Stage::set(Role::Host);
+    let gone = Request::new("gone", MacAddress([2, 0, 0, 0, 0, 9]), vec![Ipv4Addr::new(10, 0, 0, 9)]);
+    stage.issue(&gone.and_then(|request| request.with_validity(30 * DAY)).expect("request"), 250, NOW_UNIX_S);
+    for number in 1..=RENEWALS {
+        let unix_s = NOW_UNIX_S + u64::from(number) * 20 * DAY.as_secs();
+        let given = stage.renew(number + 2, unix_s).expect("renewed").given;
+        assert_eq!(given, Given::Certificate);
+    }
+    // One that is good, one that ends, and two that ended within 30 days; and the newest of who has gone.
+    let [listed, all] = [stage.site.list(), stage.site.list_all()].map(|entries| entries.expect("listed"));
+    assert_eq!(listed.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a", "a", "a", "a", "gone"]);
+    assert_eq!(all.len(), usize::from(RENEWALS) + 2);
+    assert!(check_record(&stage.site, None).expect("read").is_ok());
+    let backup = stage.place.path().join("backup");
+    stage.site.backup(&backup).expect("backed up");
+    let again = Directory::restore(&backup, &stage.place.path().join("again"), Restored::AsItWas).expect("restored");
+    assert_eq!(again.list_all().expect("listed"), all);
+    // What is no certificate there stops who reads the whole record, and no act.
+    fs::write(stage.place.path().join("site/retired/00.pem"), "nothing").expect("written");
+    assert!(stage.site.list_all().is_err() && stage.site.list().is_ok());
 }
 
 /// Broke each check of `renewed` in turn.

@@ -49,7 +49,7 @@ pub fn check_record(directory: &Directory, noted: Option<(u64, &str)>) -> Result
         Ok(checked) => checked,
         doubt => return Ok(doubt),
     };
-    let issued = directory.list()?;
+    let issued = directory.list_all()?;
     if checked.entries.is_empty() && !issued.is_empty() {
         return Ok(Err(Doubt::Empty));
     }

@@ -11,9 +11,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
+use super::issued::is_certificate_file;
 use super::{
-    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, POLICY, REPOSITORY, REQUEST_MASTER, REVOKED,
-    SHARED, SITE_KEY, is_certificate_file,
+    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, POLICY, REPOSITORY, REQUEST_MASTER, RETIRED,
+    REVOKED, SHARED, SITE_KEY,
 };
 use crate::Error;
 use crate::audit;
@@ -72,13 +73,8 @@ impl Directory {
         for name in audit::parts(&self.path)? {
             put(&transaction, &name, &self.path.join(&name))?;
         }
-        let issued = self.path.join(ISSUED);
-        for entry in fs::read_dir(&issued).map_err(|error| Error::from(error).with_file(&issued))? {
-            let file = entry?.path();
-            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            if is_certificate_file(&file) || name == INDEX {
-                put(&transaction, &format!("{ISSUED}/{name}"), &file)?;
-            }
+        for folder in [ISSUED, RETIRED].map(|name| self.path.join(name)).iter().filter(|folder| folder.exists()) {
+            put_certificates(&transaction, folder)?;
         }
         let repository = scratch.join(REPOSITORY);
         let kept_as = self.copy_repository(&repository)?;
@@ -146,6 +142,18 @@ fn put(archive: &Connection, name: &str, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// The certificates in one folder of a site, and the index beside them.
+fn put_certificates(archive: &Connection, folder: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(|error| Error::from(error).with_file(folder))? {
+        let file = entry?.path();
+        let name_of = |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if is_certificate_file(&file) || name_of(&file) == INDEX {
+            put(archive, &format!("{}/{}", name_of(folder), name_of(&file)), &file)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a file of this name belongs into a site; no other is ever written.
 fn belongs(name: &str) -> bool {
     let is_issued = |rest: &str| {
@@ -153,7 +161,7 @@ fn belongs(name: &str) -> bool {
         rest == INDEX || rest.strip_suffix(".pem").is_some_and(is_serial)
     };
     match name.split_once('/') {
-        Some((ISSUED, rest)) => is_issued(rest),
+        Some((ISSUED | RETIRED, rest)) => is_issued(rest),
         Some(_) => false,
         None => {
             [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, POLICY, SHARED, REPOSITORY, MOVED]
@@ -172,7 +180,8 @@ fn unpack(backup: &Path, place: &Path) -> Result<(), Error> {
     if id.optional().ok().flatten() != Some(APPLICATION_ID) {
         return Err(Error::NoBackup);
     }
-    fs::create_dir(place.join(ISSUED))?;
+    let folders = [ISSUED, RETIRED].map(|name| place.join(name));
+    folders.iter().try_for_each(fs::create_dir)?;
     let mut files = archive.prepare("SELECT name, mode, sz, data FROM sqlar").map_err(|_| Error::NoBackup)?;
     let mut rows = files.query([]).map_err(StoreError::from)?;
     while let Some(row) = rows.next().map_err(StoreError::from)? {
@@ -186,7 +195,8 @@ fn unpack(backup: &Path, place: &Path) -> Result<(), Error> {
         }
         write(&place.join(name), mode, &data)?;
     }
-    Ok(sync_directory(&place.join(ISSUED)).and_then(|()| sync_directory(place))?)
+    folders.iter().try_for_each(|folder| sync_directory(folder))?;
+    Ok(sync_directory(place)?)
 }
 
 fn write(path: &Path, mode: u32, data: &[u8]) -> Result<(), Error> {

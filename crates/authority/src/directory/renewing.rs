@@ -133,7 +133,7 @@ impl Directory {
             let is_listed = listed.as_ref().is_some_and(|list| list.names(one));
             one.name() == name && one.not_after_unix() >= unix_s && !is_listed
         };
-        Ok(self.certificates()?.into_iter().filter(is_live).collect())
+        Ok(self.issued().recent()?.into_iter().filter(is_live).collect())
     }
 }
 

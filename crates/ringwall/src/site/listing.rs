@@ -16,13 +16,17 @@ pub(crate) struct ListArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     dir: PathBuf,
+    /// Also those that are over for more than a month and were followed by another one
+    #[arg(long)]
+    all: bool,
     /// Print a list of JSON objects
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let entries = open(&arguments.dir)?.list()?;
+    let directory = open(&arguments.dir)?;
+    let entries = if arguments.all { directory.list_all()? } else { directory.list()? };
     let unix_s = surroundings.unix_s;
     let listed = |entry: &Entry| {
         let mut value = entry_json(entry);
