@@ -43,6 +43,18 @@ pub fn processes(ids: &[u32]) -> Result<Duration, Failure> {
     Ok(total)
 }
 
+/// Memory that a process takes, in bytes.
+///
+/// # Errors
+/// It has ended.
+pub fn resident_bytes(id: u32) -> Result<f64, Failure> {
+    let path = format!("/proc/{id}/status");
+    let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
+    let kibibytes = line.and_then(|word| word.parse::<f64>().ok());
+    kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or(Failure::Unreadable(path))
+}
+
 /// Time that all threads of a process have run, as exact as the scheduler knows it. Threads that have ended do not count.
 ///
 /// # Errors

@@ -26,6 +26,7 @@ mod round_trip;
 mod row;
 mod s_arp;
 mod scrub;
+mod site;
 mod stats;
 mod stream;
 mod table_1;
@@ -108,6 +109,14 @@ enum Experiment {
         /// Measure only these parts.
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
+    },
+    /// The site's service under the reports of thousands of simulated hosts: answers, CPU, memory, bytes, and how soon all have a changed
+    /// policy.
+    Site {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        plan: site::Plan,
     },
     /// One TCP stream through other tunnels, beside the plain path and ours.
     Peers {
@@ -266,6 +275,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
                 nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
             show(&rows, &gate::of_parts(&nonces::gates(), only), options)
+        }
+        Experiment::Site { options, plan } => {
+            let program = guard::find_program(options.ringwall.as_deref())?;
+            show(&site::run(run, &program, *plan)?, &[], options)
         }
         Experiment::Peers { options } => {
             let program = options.program();

@@ -8,6 +8,7 @@ use serde_json::Value;
 use wire::MacAddress;
 
 use super::hop::Hop;
+use crate::bench::cpu;
 use crate::bench::tcp::{self, Direction, Ends, Sample};
 use crate::cleanup::Run;
 use crate::failure::Failure;
@@ -310,11 +311,7 @@ impl Track {
     /// There is no gateway.
     pub fn resident_bytes(&self) -> Result<f64, Failure> {
         let id = self.daemon.as_ref().map(Running::id).ok_or_else(|| Failure::Usage("no gateway runs".to_owned()))?;
-        let path = PathBuf::from(format!("/proc/{id}/status"));
-        let text = std::fs::read_to_string(&path).map_err(Failure::file("reading", &path))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
-        let kibibytes = line.and_then(|word| word.parse::<f64>().ok());
-        kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| Failure::Unreadable(path.display().to_string()))
+        cpu::resident_bytes(id)
     }
 
     /// Runs one TCP stream from the untrusted host to the trusted one, whose data a gateway retains, or back.

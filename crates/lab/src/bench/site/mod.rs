@@ -1,0 +1,199 @@
+//! `bench site`: the site's service under the reports of a whole site. What a minute of thousands of hosts costs it, how
+//! long each waits for its answer, and how soon all have a changed policy.
+//!
+//! The service is the real one, in a namespace of its own. Hosts are simulated: each has a key, a certificate and an
+//! address of its own, and opens one connection a report, with TLS and both certificates, as `ringwall report` does.
+
+mod client;
+mod load;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authority::Directory;
+use bump::Generator;
+
+use self::client::Client;
+use self::load::{Pace, Seen};
+use super::row::Row;
+use super::stats::{Series, quantile_of};
+use super::{Found, cpu};
+use crate::cleanup::Run;
+use crate::failure::Failure;
+use crate::net::{Namespace, Running, process};
+
+const NAME: &str = "site";
+const SERVICE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const HOSTS_SIDE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const PORT: u16 = 9478;
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// How long the service is asked as fast as it answers.
+const UNLIMITED: Duration = Duration::from_secs(10);
+const SEED: [u8; 32] = [0x51; 32];
+
+/// How large, and how long.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Plan {
+    /// Simulated hosts.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u16).range(1..=20_000))]
+    hosts: u16,
+    /// Reports of each host; the policy changes before the last.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=60))]
+    rounds: u32,
+    /// Seconds between two reports of a host; its timer has 60, and the service takes one in two seconds.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=600))]
+    every: u64,
+}
+
+/// Measures; returns the rows.
+///
+/// # Errors
+/// The site cannot be founded, the service does not start, or the lab is interrupted.
+pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
+    let stage = Stage::set(run, program)?;
+    let mut hosts = stage.enrol(plan.hosts)?;
+    let service = stage.serve()?;
+    let (every, all) = (Duration::from_secs(plan.every), f64::from(plan.hosts));
+    let mut rows = Vec::new();
+    let steady = service.under(&mut hosts, Pace::Every(every, plan.rounds - 1))?;
+    rows.extend(service.rows("steady", &steady)?);
+    stage.add_printer(2)?;
+    let changed = service.under(&mut hosts, Pace::Every(every, 1))?;
+    rows.extend(service.rows("changed", &changed)?);
+    let fetched = row("changed/policy_after", "s", &changed.seen.fetched_s);
+    rows.extend(
+        fetched.map(|row| row.with_stat("hosts_that_have_it", Some(changed.seen.fetched_s.len() as f64 / all))),
+    );
+    let unlimited = service.under(&mut hosts, Pace::Unlimited(UNLIMITED))?;
+    rows.extend(service.rows("unlimited", &unlimited)?);
+    Ok(rows)
+}
+
+/// The site, and two namespaces with a cable between them.
+struct Stage {
+    program: PathBuf,
+    run: Run,
+    directory: PathBuf,
+    service: Namespace,
+    hosts: Namespace,
+}
+
+impl Stage {
+    fn set(run: &Run, program: &Path) -> Result<Stage, Failure> {
+        let (service, hosts) = (Namespace::create(run, "s")?, Namespace::create(run, "h")?);
+        service.ip(&format!("link add e0 type veth peer name e0 netns {}", hosts.name()))?;
+        for (namespace, address) in [(&service, SERVICE), (&hosts, HOSTS_SIDE)] {
+            namespace.ip(&format!("addr add {address}/24 dev e0"))?;
+            namespace.ip("link set e0 up")?;
+        }
+        service.ip(&format!("route add {} via {HOSTS_SIDE}", client::SUBNET))?;
+        hosts.ip(&format!("route add local {} dev lo", client::SUBNET))?;
+        let directory = run.directory();
+        let stage = Stage { program: program.to_owned(), run: run.clone(), directory, service, hosts };
+        stage.order(&["init", "--name", "load"])?;
+        let out = stage.file("s.pem");
+        let ip = SERVICE.to_string();
+        stage.order(&["issue", "--name", "s", "--mac", "02:00:00:00:00:01", "--ip", &ip, "--out", &out])?;
+        stage.add_printer(1)?;
+        Ok(stage)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.directory.join(name).display().to_string()
+    }
+
+    /// A command of the manager.
+    fn order(&self, words: &[&str]) -> Result<String, Failure> {
+        process::must(self.command(words))
+    }
+
+    fn command(&self, words: &[&str]) -> std::process::Command {
+        let mut command = self.service.command(&self.program.to_string_lossy());
+        command.arg("site").args(words).args(["--dir", &self.file("site")]);
+        self.run.mark(&mut command);
+        command
+    }
+
+    /// One printer more, whose addresses end in this number.
+    fn add_printer(&self, last: u8) -> Result<(), Failure> {
+        let [ip, mac] = [format!("10.0.1.{last}"), format!("02:00:00:00:01:{last:02x}")];
+        self.order(&["policy", "legacy", "add", "--ip", &ip, "--mac", &mac]).map(drop)
+    }
+
+    fn enrol(&self, count: u16) -> Result<Vec<Client>, Failure> {
+        let directory = Directory::open(Path::new(&self.file("site")));
+        let directory = directory.map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let mut random = Generator::from_seed(SEED);
+        (0..count).map(|number| Client::enrol(directory.site(), number, &mut random)).collect()
+    }
+
+    fn serve(&self) -> Result<Service<'_>, Failure> {
+        let listen = format!("{SERVICE}:{PORT}");
+        let command = self.command(&["serve", "--listen", &listen, "--identity", &self.file("s.pem")]);
+        let mut running = Running::start(command, &self.directory.join("service.log"))?;
+        running.await_output("hosts report to", START_LIMIT)?;
+        let keeper = running.id();
+        let path = format!("/proc/{keeper}/task/{keeper}/children");
+        let text = std::fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
+        let doors = text.split_whitespace().filter_map(|word| word.parse().ok());
+        let processes = std::iter::once(keeper).chain(doors).collect();
+        Ok(Service { stage: self, address: client::address_of(SERVICE, PORT), processes, _running: running })
+    }
+}
+
+/// The service, as it runs.
+struct Service<'a> {
+    stage: &'a Stage,
+    address: SocketAddr,
+    /// Keeper and door.
+    processes: Vec<u32>,
+    _running: Running,
+}
+
+/// What was seen of hosts, and what it cost the service.
+struct Under {
+    seen: Seen,
+    cpu: Duration,
+}
+
+impl Service<'_> {
+    fn under(&self, hosts: &mut [Client], pace: Pace) -> Result<Under, Failure> {
+        let before = cpu::processes(&self.processes)?;
+        let seen = self.stage.hosts.enter(|| load::put(hosts, self.address, pace))?;
+        Ok(Under { seen, cpu: cpu::processes(&self.processes)?.saturating_sub(before) })
+    }
+
+    fn rows(&self, what: &str, under: &Under) -> Found {
+        let Under { seen, cpu } = under;
+        let count = seen.answers_ms.len() as f64;
+        let mut sorted = seen.answers_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        let failed: u32 = seen.failed.values().sum();
+        let mut answers = row(&format!("{what}/answer"), "ms", &seen.answers_ms);
+        for (name, share) in [("p99", 0.99), ("p999", 0.999)] {
+            answers = answers.map(|row| row.with_stat(name, quantile_of(&sorted, share)));
+        }
+        answers =
+            answers.map(|row| row.with_stat("failed", Some(failed.into())).with_stat("late_ms", Some(seen.late_ms)));
+        for (why, count) in &seen.failed {
+            eprintln!("ringwall-lab: {what}: {count} reports failed: {why}");
+        }
+        let resident: f64 = self.processes.iter().map(|id| cpu::resident_bytes(*id)).sum::<Result<f64, Failure>>()?;
+        let single = [
+            ("reports", "1/s", count / seen.time_s),
+            ("cpu", "%", cpu.as_secs_f64() / seen.time_s * 100.0),
+            ("cpu_per_report", "us", cpu.as_secs_f64() * 1e6 / count.max(1.0)),
+            ("memory", "MiB", resident / f64::from(1 << 20)),
+        ];
+        let singles =
+            single.into_iter().filter_map(|(name, unit, value)| row(&format!("{what}/{name}"), unit, &[value]));
+        let bytes = row(&format!("{what}/bytes_per_report"), "B", &seen.bytes);
+        Ok(answers.into_iter().chain(singles).chain(bytes).collect())
+    }
+}
+
+fn row(name: &str, unit: &'static str, values: &[f64]) -> Option<Row> {
+    let series: Series = values.iter().copied().map(Some).collect();
+    Row::new(NAME, name, unit, &series)
+}
