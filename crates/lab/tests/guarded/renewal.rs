@@ -6,17 +6,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use identity::certificate::Role;
 use ringwall_lab::failure::Failure;
-use ringwall_lab::net::talk::reach;
-use ringwall_lab::net::{Running, process};
+use ringwall_lab::net::talk::{Mailbox, reach};
+use ringwall_lab::net::{Host, Running, process};
 use rustix::process::Signal;
 
 use crate::sarp::sign;
 use crate::stage::{Guarded, Plan, SOON, Stage, perform, program};
+use crate::wire::{PORT, await_datagram};
 
 /// A certificate that ends soon enough to be warned of.
 const SHORT: Duration = Duration::from_secs(600);
 /// One that is in its second half from the start, because it begins five minutes before its issue.
 const DUE: Duration = Duration::from_secs(180);
+/// What a thief's certificate still has when its host is started: time for handshakes on a busy
+/// machine.
+const LEFT: Duration = Duration::from_secs(30);
+/// Behind the last second of a certificate: what it proved has been swept away.
+const SWEPT_S: u64 = 3;
+/// Datagrams sent behind that.
+const SENT_LATE: usize = 20;
 /// For what comes of itself, on a machine that does much else.
 const PATIENT: Duration = Duration::from_secs(60);
 
@@ -177,6 +185,54 @@ fn a_certificate_that_is_over_opens_nothing_whatever_the_clock_of_its_host_says(
             Ok(())
         });
     }
+}
+
+/// The same thief has shaken hands while the certificate was good, and both claimed half an hour
+/// for the association. It ended with that once, and his frames were opened all the time (review of
+/// the protocol, F6).
+#[test]
+fn an_association_ends_with_its_certificate_whatever_the_clock_of_the_other_end_says() {
+    perform(&["a", "b", "c"], |stage| {
+        let hosts = ["a", "b", "c"].map(|name| stage.host(name));
+        let ago = Duration::from_secs(3600);
+        let ending = stage.site.issue_ago(hosts[0], Role::Host, ago + LEFT, ago)?;
+        let ends = unix_s() + LEFT.as_secs();
+        let honest = |host: &Host, layers: &str| {
+            let identity = stage.site.issue_ago(host, Role::Host, 24 * ago, ago)?;
+            let plan = Plan::default().identity(identity);
+            stage.guard(host.name, plan.cll(&format!("layers = \"{layers}\"")))
+        };
+        let judges = [honest(hosts[1], "kernel")?, honest(hosts[2], "none")?];
+        let _thief = stage.guard("a", Plan::default().identity(ending).clock_offset_s(-3500))?;
+        let from = Mailbox::open(hosts[0], PORT)?;
+        for judge in &judges {
+            let into = Mailbox::open(&judge.host, PORT)?;
+            await_datagram(&from, &judge.host, &into, SOON)?;
+            assert!(unix_s() < ends, "the certificate was over before the hosts had met");
+            assert_eq!(judge.drops("bad-certificate")?, 0);
+        }
+        let over = "what the certificate proved to end";
+        process::until(over, PATIENT, || Ok(unix_s() > ends + SWEPT_S))?;
+        for judge in &judges {
+            assert_nothing_comes(&from, judge)?;
+        }
+        Ok(())
+    });
+}
+
+/// Datagrams of a host whose certificate is over, under an association of before.
+fn assert_nothing_comes(from: &Mailbox, judge: &Guarded) -> Result<(), Failure> {
+    let into = Mailbox::open(&judge.host, PORT)?;
+    for _ in 0..SENT_LATE {
+        from.send(&judge.host, PORT, b"after the end");
+        process::pause(Duration::from_millis(50))?;
+    }
+    let came = into.take()?.len();
+    eprintln!("{} opened {came} of {SENT_LATE} datagrams of the thief", judge.host.name);
+    assert_eq!(came, 0, "{}", judge.json(&["peers"])?);
+    // They did come, and the handshake that they had this host begin was refused.
+    judge.await_drops("unknown-index", 1)?;
+    judge.await_drops("bad-certificate", 1)
 }
 
 /// Hosts a and b, which talk; a by this plan, with a certificate that is good for so long.
