@@ -122,7 +122,8 @@ check_kernel_program() {
 
 # What systemd says of each unit's sandbox, in tenths: 0 is shut, 100 is open. A unit that may take
 # an interface over by namespace needs root, the network, namespaces and mounts until it has it, and
-# that alone is worth 36 (record 0062). The drop-in for a card that stays in place takes most of it.
+# that alone is worth 36 (records 0062 and 0102). The drop-in for a card that stays in place takes
+# most of it.
 check_units() {
     say "exposure of the units"
     if ! systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then

@@ -1,15 +1,16 @@
 //! The sandbox of a running daemon, seen from outside: who it is, what it may do, and that its work
 //! goes on in there. What it cannot do is tried from inside, in the tests of `system`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use ringwall_lab::net::process;
+use ringwall_lab::failure::Failure;
 use ringwall_lab::net::talk::reach;
+use ringwall_lab::net::{LanPlan, Running, process};
 use rustix::process::Signal;
 
-use crate::stage::{Guarded, Outcome, Plan, SOON, perform, program};
+use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, perform_alone, program};
 
 /// CAP_NET_ADMIN, from linux/capability.h.
 pub const NET_ADMIN: u64 = 1 << 12;
@@ -109,6 +110,53 @@ fn a_shield_is_inside_and_takes_new_keys() {
         process::until("the keys", SOON, || Ok(process::must(guarded.command(&["events"]))?.contains("keys-read")))?;
         assert_unhindered(&guarded)
     });
+}
+
+/// docs/operating.md lists what a daemon of mode `cll` calls; a traced one calls nothing else.
+#[test]
+fn a_running_daemon_makes_the_calls_that_are_listed_and_no_others() {
+    let plan = LanPlan { hosts: vec!["a", "b"], ..LanPlan::default() };
+    let name = "a_running_daemon_makes_the_calls_that_are_listed_and_no_others";
+    perform_alone(name, &["strace"], |run| trace_a_daemon(&Stage::set(run, &plan)?));
+}
+
+fn trace_a_daemon(stage: &Stage) -> Outcome {
+    let mut guarded = stage.guard("a", Plan::default())?;
+    let _peer = stage.guard("b", Plan::default())?;
+    let trace = stage.file("calls");
+    let mut command = std::process::Command::new("strace");
+    command.args(["-f", "-p", &guarded.id().to_string(), "-o"]).arg(&trace);
+    let mut tracer = Running::start(command, &stage.file("strace.log"))?;
+    tracer.await_output("attached", SOON)?;
+    reach(&stage.host("a").namespace, stage.host("b").ip, SOON)?;
+    for words in [&["status"][..], &["peers"], &["events"], &["host", "reload"]] {
+        process::must(guarded.command(words))?;
+    }
+    guarded.stop(Signal::TERM);
+    tracer.stop(Signal::TERM);
+    let text = std::fs::read_to_string(&trace).map_err(Failure::file("reading", &trace))?;
+    let seen: BTreeSet<_> = text.lines().filter_map(called).collect();
+    println!("{} calls: {seen:?}", seen.len());
+    assert!(["sendmmsg", "exit_group"].iter().all(|call| seen.contains(call)), "no work: {text}");
+    let unlisted: Vec<_> = seen.difference(&listed()).copied().collect();
+    assert!(unlisted.is_empty(), "{unlisted:?} are not in docs/operating.md");
+    Ok(())
+}
+
+/// The name of the call in a line of strace, where one begins: a number of a thread, a name, and
+/// arguments in brackets. What strace itself interrupted begins anew under another name.
+fn called(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once(' ')?.1.trim_start().split_once('(')?;
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    (name.bytes().all(is_name) && name != "restart_syscall").then_some(name)
+}
+
+/// What docs/operating.md lists of mode `cll`: names in backquotes.
+fn listed() -> BTreeSet<&'static str> {
+    let page = include_str!("../../../../docs/operating.md");
+    let (_, list) = page.split_once("of mode `cll` makes these system calls:").expect("the list");
+    let (list, _) = list.split_once(". ").expect("its end");
+    list.split('`').skip(1).step_by(2).collect()
 }
 
 /// The monitor is root, has nothing but its files, and ends with the daemon, whatever ends that.
