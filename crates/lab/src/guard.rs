@@ -547,6 +547,12 @@ impl Daemon {
         Ok(counters)
     }
 
+    /// What it wrote since its last start.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
     /// Lets it run on after this program has ended.
     pub fn leave_standing(mut self) {
         if let Some(process) = self.process.take() {

@@ -5,6 +5,7 @@ pub mod cleanup;
 pub mod disguise;
 pub mod failure;
 pub mod guard;
+pub mod hindrance;
 pub mod net;
 pub mod receivers;
 pub mod rollout;

@@ -16,6 +16,7 @@ use crate::attack::{Attack, PYTHON, ipv6, path};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site, is_in_place};
+use crate::hindrance::refused_calls;
 use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
 use crate::net::{Direction, Frame, Host, Lan, LanPlan, Running, Watch, process};
@@ -396,6 +397,17 @@ impl<'a> Scene<'a> {
         victim.map_or(Ok(BTreeMap::new()), Daemon::counters)
     }
 
+    /// Every attack tries the list of calls that daemons may make as well.
+    fn ensure_unhindered(&self) -> Result<(), Failure> {
+        self.daemons.iter().try_for_each(|daemon| match refused_calls(&daemon.log()).first() {
+            None => Ok(()),
+            Some(said) => {
+                let command = format!("the daemon of host {}", daemon.host.name);
+                Err(Failure::Command { command, said: (*said).to_owned() })
+            }
+        })
+    }
+
     /// Posts the witnesses and starts the honest traffic, between hosts that know each other already.
     ///
     /// # Errors
@@ -426,7 +438,7 @@ impl<'a> Scene<'a> {
     /// Ends the window and collects what the witnesses saw.
     ///
     /// # Errors
-    /// A witness fails, or the victim's daemon is dead.
+    /// A witness fails, the victim's daemon is dead, or the sandbox of one has refused anything.
     pub fn close(&self, window: Window) -> Result<Record, Failure> {
         process::pause(WINDOW_MIN.saturating_sub(window.opened.elapsed()))?;
         let ping = window.ping.stop()?;
@@ -441,6 +453,7 @@ impl<'a> Scene<'a> {
             inside.retain(goes_further);
             inside.extend(told.stop()?);
         }
+        self.ensure_unhindered()?;
         let mut drops = self.drops()?;
         for (word, rise) in &mut drops {
             *rise = rise.saturating_sub(window.before.get(word).copied().unwrap_or(0));
