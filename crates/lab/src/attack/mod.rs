@@ -21,6 +21,7 @@ mod ipv6;
 mod lease;
 mod path;
 mod poisoning;
+mod ready;
 mod replay;
 pub mod scene;
 mod signed;

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use crate::attack::scene::{Finding, MARKED_LEN, Record, Scene, count};
 use crate::failure::Failure;
-use crate::guard::Guard;
+use crate::net::process;
 use crate::net::talk::Mailbox;
-use crate::net::{ImpairedPort, Impairment, Percent, Place, process};
 
 const PORT: u16 = 9043;
 /// Datagrams of b; with their copies they fit the receiver's socket.
@@ -16,31 +15,8 @@ const TIMES: u8 = 40;
 /// They leave so many at a time, close enough to be overtaken.
 const AT_A_TIME: u8 = 5;
 const BETWEEN: Duration = Duration::from_millis(25);
-/// By how many bytes frames are cut or lengthened, in turn: one, a tag, a tag and more, as much as the shortest frame may be padded,
-/// and most of what there is.
-const RESIZED_BY: [i16; 6] = [-1, 1, -16, -40, 46, -600];
 /// So much of a payload is in every frame of it, however short.
 const PIECE_LEN: usize = 64;
-
-/// The attacker on the wire of b in the attack of this `number`. The rest of the traffic shows whether the wire itself works.
-pub(super) fn port(number: u16, guard: Guard, seed: u64) -> ImpairedPort {
-    let all = Percent::whole(100);
-    let impairment = Impairment { only_from_bytes: MARKED_LEN, ..Impairment::default() };
-    let impairment = match number {
-        43 => Impairment { duplicate: all, reorder: all, ..impairment },
-        45 => Impairment { corrupt: all, resize_by: RESIZED_BY.to_vec(), mend_udp: true, ..impairment },
-        _ => Impairment { corrupt: all, flip_at: flipped(guard), mend_udp: true, ..impairment },
-    };
-    ImpairedPort { host: "b", impairment, seed, program: None }
-}
-
-/// Where bits are flipped: header, ciphertext and tag take turns.
-fn flipped(guard: Guard) -> Vec<Place> {
-    match guard {
-        Guard::None => vec![Place::Body],
-        _ => vec![Place::Header, Place::Body, Place::Tag],
-    }
-}
 
 /// Attack 43: each long frame of b comes twice, and later ones overtake it.
 pub fn doubled_and_reordered(scene: &mut Scene<'_>) -> Result<Finding, Failure> {

@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use wire::EtherType;
 
-use crate::attack::{Attack, PYTHON, ipv6, path};
+use crate::attack::ready::{await_addresses, port, switch_ipv6_on};
+use crate::attack::{Attack, PYTHON};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site, is_in_place};
@@ -21,8 +22,8 @@ use crate::net::lan::{INTERFACE, set_offloads};
 use crate::net::talk::{Ping, PingTally};
 use crate::net::{Direction, Frame, Host, Lan, LanPlan, Running, Watch, process};
 
-/// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as long.
-pub const MARKED_LEN: usize = 700;
+pub use crate::attack::ready::MARKED_LEN;
+
 /// Shortest window: long enough for the honest pings to mean something.
 const WINDOW_MIN: Duration = Duration::from_millis(1500);
 
@@ -233,7 +234,7 @@ impl<'a> Scene<'a> {
         site: Option<&'a Site>,
         seed: u64,
     ) -> Result<Scene<'a>, Failure> {
-        let impaired = attack.is_on_path().then(|| path::port(attack.number, guard, seed));
+        let impaired = attack.is_on_path().then(|| port(attack.number, guard, seed));
         let mut hosts = attack.hosts().to_vec();
         hosts.extend(attack.signs_arp(guard).then_some(DISTRIBUTOR));
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
@@ -243,14 +244,14 @@ impl<'a> Scene<'a> {
             scene.host(DHCP_CLIENT)?.namespace.ip(&format!("address flush dev {INTERFACE}"))?;
         }
         if attack.ipv6 {
-            ipv6::switch_on(&scene.lan)?;
+            switch_ipv6_on(&scene.lan)?;
         }
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
         }
         if attack.ipv6 {
-            ipv6::await_addresses(&scene.lan)?;
+            await_addresses(&scene.lan)?;
         }
         Ok(scene)
     }

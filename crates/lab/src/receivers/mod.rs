@@ -8,6 +8,7 @@
 
 pub mod attack;
 pub mod comparison;
+pub mod connection;
 mod gate;
 pub mod model;
 pub(crate) mod neighbour;

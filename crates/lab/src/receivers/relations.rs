@@ -2,7 +2,7 @@
 
 use wire::layer::protocol::UDP;
 
-use super::attack::Connection;
+use super::connection::Connection;
 use super::packet::{Packet, Version, datagram};
 
 /// Blocks in which the chunks lie: three intervals have at most six ends, so five blocks hold every relation that three can have

@@ -4,7 +4,7 @@
 use bump::Generator;
 use wire::layer::protocol::UDP;
 
-use super::attack::{Connection, STAMP, stamps};
+use super::connection::{Connection, STAMP, stamps};
 use super::packet::{Packet, Segment, Version, datagram};
 
 /// Honest letters in a case: of a stream as many bytes, of a datagram four times as many, which lwIP can take in fragments.

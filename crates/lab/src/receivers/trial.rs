@@ -6,7 +6,8 @@ use bump::Side;
 use wire::layer::protocol::TCP;
 use wire::{layer, tcp};
 
-use super::attack::{Attack, Carrier, Connection, STAMP, stamps};
+use super::attack::{Attack, Carrier};
+use super::connection::{Connection, STAMP, stamps};
 use super::gate::Gate;
 use super::neighbour::{self, Said};
 use super::packet::{Packet, Segment, Version};

@@ -2,35 +2,29 @@
 //! gone.
 
 use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use system::privilege;
-use system::sandbox::{self, Reach, User};
-use system::wait::{PollFd, PollFlags, wait};
-
+use super::COMMAND;
 use super::http::{self, Act, Request, Response};
-use super::look::{Look, Reader};
-use super::refusal::{Counts, Refusal};
+use super::look::{Look, way_to_reader};
+use super::refusal::Refusal;
 use super::routes::{self, Around};
 use super::sessions::Sessions;
 use super::tokens::{SECRET_TEXT_LEN, Secret};
+use crate::companion;
 use crate::config::LocalAddress;
 use crate::failure::Failure;
-use crate::local::{Client, Hurried, Listener};
+use crate::serving::{Client, Counts, Hurried, Listener, Places, Service, Who, door, hear_out, locked, serve};
 
 /// Connections at one time, those that are told of news among them.
 const CLIENTS_MAX: usize = 64;
+/// Of one account, or of one address: nobody takes all of them.
+const CLIENTS_OF_ONE_MAX: usize = 32;
 /// Those that are told of news.
 const LISTENERS_MAX: usize = 16;
 /// How long a client may take to ask, and again to be answered.
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long one that is turned away may take.
-const REFUSAL_TIME_MAX: Duration = Duration::from_millis(50);
 /// How long one is told of news; a browser comes again.
 const NEWS_TIME_MAX: Duration = Duration::from_secs(600);
 /// How often it is looked for news.
@@ -42,133 +36,73 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 /// Links that may fail within the time below.
 const FAILED_MAX: u32 = 20;
 const FAILED_TIME: Duration = Duration::from_secs(10);
-/// Where news are.
-const NEWS: &str = "/news";
 
 /// `ringwall console-door`, which `ringwall console` starts with a socket as its standard input.
 pub(crate) fn run() -> Result<(), Failure> {
-    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(Failure::new)?);
-    if stream.peer_addr().is_err() {
-        return Err(Failure::new("`ringwall console` starts its door by itself"));
-    }
-    // A service manager may signal every process of a service; the end of the reader is the end of
-    // this one.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
-    }
-    let end = stream.try_clone().map_err(Failure::new)?;
-    let mut reader = Reader::new(stream).map_err(Failure::new)?;
-    let listen = String::from_utf8(reader.line().map_err(Failure::new)?).map_err(Failure::new)?;
+    let stream = companion::socket("`ringwall console` starts its door by itself")?;
+    let mut reader = way_to_reader(stream).map_err(Failure::new)?;
+    let end = reader.socket().map_err(Failure::new)?;
+    let listen: String = reader.receive().map_err(Failure::new)?;
     let failed = |error: io::Error| Failure::new(format!("{listen}: {error}; name another with --listen"));
     let address = LocalAddress::parse(&listen).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
     let listener = Listener::open(&address).map_err(failed)?;
-    confine().map_err(Failure::new)?;
+    door::confine(COMMAND).map_err(Failure::new)?;
     let door = Arc::new(Door::new(Look::new(reader)));
-    let counting = Arc::clone(&door);
-    std::thread::Builder::new().spawn(move || counting.count_drops()).map_err(Failure::new)?;
-    std::thread::Builder::new().spawn(move || listener.serve(|client| take_in(client, &door))).map_err(Failure::new)?;
+    let (places, shared) = (Places::new(CLIENTS_MAX, CLIENTS_OF_ONE_MAX), Arc::clone(&door));
+    let serving = move || serve(&listener, &places, &shared);
+    std::thread::Builder::new().spawn(serving).map_err(Failure::new)?;
     tracing::info!("the console is at {listen}; `ringwall console login` gives a link");
-    wait_for_end(&end);
+    // A reader that hangs gives no answer to this either: nothing could be shown from there on, and
+    // the service begins anew.
+    door::wait_for_end(&end, Some(SAMPLE_EVERY), || door.look.sample().is_ok());
     Ok(())
 }
 
-/// Another user than root, no privilege, no file, no other port.
-fn confine() -> io::Result<()> {
-    let user = User::find()?;
-    sandbox::forbid_dumps()?;
-    privilege::become_user(&user, &[])?;
-    let landlocked = sandbox::confine(&Reach::default())?;
-    tracing::debug!("the console's door: Landlock is {landlocked}");
-    sandbox::end_at_attacks()
-}
-
-/// Returns when the reader is gone.
-fn wait_for_end(reader: &UnixStream) {
-    loop {
-        // Without a wanted event, only the end of the other side is one.
-        let mut watched = [PollFd::new(reader, PollFlags::RDHUP)];
-        match wait(&mut watched, None) {
-            Ok(0) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(_) | Err(_) => return,
-        }
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// All that clients share.
-struct Door {
+pub(super) struct Door {
     look: Look,
     sessions: Mutex<Sessions>,
     /// Links that failed since a time.
     failed: Mutex<(Instant, u32)>,
     counts: Counts,
-    clients: AtomicUsize,
-    listeners: AtomicUsize,
-}
-
-/// One of so many, until it is dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(taken: &'a AtomicUsize, most: usize) -> Option<Place<'a>> {
-        let place = Place(taken);
-        (taken.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+    listeners: Arc<Places>,
 }
 
 /// What comes of a request.
 enum Outcome {
     Whole(Response),
-    /// News, as long as somebody listens.
-    News,
+    /// News, as long as somebody listens who is signed in so.
+    News(Secret),
 }
 
 impl Door {
-    fn new(look: Look) -> Door {
+    pub(super) fn new(look: Look) -> Door {
         Door {
             look,
             sessions: Mutex::default(),
             failed: Mutex::new((Instant::now(), 0)),
             counts: Counts::default(),
-            clients: AtomicUsize::new(0),
-            listeners: AtomicUsize::new(0),
+            listeners: Places::new(LISTENERS_MAX, LISTENERS_MAX),
         }
-    }
-
-    fn count_drops(&self) {
-        while let Ok(()) = self.look.sample() {
-            std::thread::sleep(SAMPLE_EVERY);
-        }
-        // Nothing could be shown from here on; the service begins anew.
-        tracing::error!("the console's reader gives no answer");
-        std::process::exit(1);
     }
 
     /// Answers one client.
-    fn converse(&self, client: &mut dyn Client) -> io::Result<()> {
-        let mut client = Hurried { client, deadline: Instant::now() + CLIENT_TIME_MAX };
+    fn answer_client(&self, client: Box<dyn Client>, who: Who) -> io::Result<()> {
+        let mut client = Hurried::new(client, CLIENT_TIME_MAX);
         let read = http::read(&mut client)?;
         let outcome = read.and_then(|request| self.answer(&request));
         // A daemon that hangs takes as long to be asked; the page that says so must be sent all the same.
-        client.deadline = Instant::now() + CLIENT_TIME_MAX;
+        client.give(CLIENT_TIME_MAX);
         match outcome {
             Ok(Outcome::Whole(response)) => response.write(&mut client),
-            Ok(Outcome::News) => self.tell_news(client),
-            Err(refusal) => {
-                self.counts.add(refusal);
-                routes::refused(refusal).write(&mut client)
-            }
+            Ok(Outcome::News(session)) => self.tell_news(client, who, &session),
+            Err(refusal) => self.refuse(&mut client, refusal),
         }
+    }
+
+    fn refuse(&self, client: &mut Hurried<Box<dyn Client>>, refusal: Refusal) -> io::Result<()> {
+        self.counts.add(refusal.word());
+        routes::refused(refusal).write(client)
     }
 
     fn answer(&self, request: &Request) -> Result<Outcome, Refusal> {
@@ -179,6 +113,7 @@ impl Door {
                 request.session.iter().for_each(|session| locked(&self.sessions).end(session));
                 return Ok(Outcome::Whole(Response::moved(http::SIGN_IN, &http::cookie_gone())));
             }
+            Act::Listen => return self.listen(request, now),
             Act::Get => {}
         }
         if let Some(response) = routes::open(request) {
@@ -187,12 +122,18 @@ impl Door {
         if !request.session.as_ref().is_some_and(|session| locked(&self.sessions).is_in(session, now)) {
             return Err(Refusal::NotSignedIn);
         }
-        if request.path == NEWS {
-            return Ok(Outcome::News);
-        }
         let sessions = locked(&self.sessions).count(now);
         let around = Around { look: &self.look, sessions, refused: self.counts.all() };
         routes::page(request, &around).map(Outcome::Whole)
+    }
+
+    fn listen(&self, request: &Request, now: Instant) -> Result<Outcome, Refusal> {
+        let session = request.session.clone().ok_or(Refusal::NotSignedIn)?;
+        if locked(&self.sessions).goes_on(&session, now) {
+            Ok(Outcome::News(session))
+        } else {
+            Err(Refusal::NotSignedIn)
+        }
     }
 
     fn sign_in(&self, token: &str, now: Instant) -> Result<Response, Refusal> {
@@ -215,16 +156,14 @@ impl Door {
         if failed.1 > FAILED_MAX { Refusal::TooOften } else { Refusal::Token }
     }
 
-    /// Says each time that something is new, until the client goes away or its time is over.
-    fn tell_news(&self, mut client: Hurried<'_>) -> io::Result<()> {
-        let Some(_place) = Place::take(&self.listeners, LISTENERS_MAX) else {
-            self.counts.add(Refusal::TooMany);
-            return routes::refused(Refusal::TooMany).write(&mut client);
-        };
-        client.deadline = Instant::now() + NEWS_TIME_MAX;
+    /// Says each time that something is new, until the client goes away, is signed out, or its time
+    /// is over.
+    fn tell_news(&self, mut client: Hurried<Box<dyn Client>>, who: Who, session: &Secret) -> io::Result<()> {
+        let Some(_place) = self.listeners.take(who) else { return self.refuse(&mut client, Refusal::TooMany) };
+        client.give(NEWS_TIME_MAX);
         http::write_stream_head(&mut client)?;
         let (mut told, mut said_at) = (None, Instant::now());
-        loop {
+        while locked(&self.sessions).goes_on(session, Instant::now()) {
             let news = routes::fingerprint(&self.look)?;
             if told != Some(news) {
                 if told.is_some() {
@@ -236,34 +175,21 @@ impl Door {
                 client.write_all(b":\n\n")?;
                 said_at = Instant::now();
             }
-            std::thread::sleep(NEWS_EVERY);
+            if !client.stays(NEWS_EVERY)? {
+                break;
+            }
         }
+        Ok(())
     }
 }
 
-/// Answers the client in a thread of its own, if not too many are being answered.
-fn take_in(mut client: Box<dyn Client>, door: &Arc<Door>) {
-    if door.clients.load(Ordering::Acquire) >= CLIENTS_MAX {
-        door.counts.add(Refusal::TooMany);
-        let _ = turn_away(&mut *client);
-        return;
-    }
-    door.clients.fetch_add(1, Ordering::AcqRel);
-    let shared = Arc::clone(door);
-    let started = std::thread::Builder::new().spawn(move || {
-        let _place = Place(&shared.clients);
+impl Service for Door {
+    fn converse(&self, client: Box<dyn Client>, who: Who) {
         // A client that goes away in the middle is its own business.
-        let _ = shared.converse(&mut *client);
-    });
-    if started.is_err() {
-        door.clients.fetch_sub(1, Ordering::AcqRel);
+        let _ = self.answer_client(client, who);
     }
-}
 
-/// The answer is lost with what was not read, so what is there is read; others wait no longer than
-/// that for their turn.
-fn turn_away(client: &mut dyn Client) -> io::Result<()> {
-    let mut client = Hurried { client, deadline: Instant::now() + REFUSAL_TIME_MAX };
-    let _ = io::Read::read(&mut client, &mut [0; http::HEAD_BYTES_MAX]);
-    routes::refused(Refusal::TooMany).write(&mut client)
+    fn turn_away(&self, client: Box<dyn Client>) {
+        let _ = self.refuse(&mut hear_out(client), Refusal::TooMany);
+    }
 }

@@ -1,16 +1,17 @@
 //! What the door knows of the daemons: it asks its reader, one question at a time, and remembers
 //! the answer for a moment, so that many browsers cost the daemons no more than one.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::trend::{Drops, Trend};
 use super::{Question, Reply, What};
 use crate::modes::part::Account;
 use crate::protocol::{Answer, GateStatus, Status};
 use crate::recorder::history::{Row, Wanted};
+use crate::serving::{Patience, Recent, Way, locked};
 use crate::verdict::Verdict;
 
 /// How long the reader may take: each of a few daemons may take ten seconds.
@@ -22,41 +23,9 @@ const FRESH: Duration = Duration::from_secs(2);
 /// Daemons that are asked; a machine has few.
 const DAEMONS_MAX: usize = 64;
 
-/// The way to the reader.
-pub(super) struct Reader {
-    stream: BufReader<UnixStream>,
-    /// A question was begun and its answer did not come: what comes would be that of another.
-    is_lost: bool,
-}
-
-impl Reader {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Reader> {
-        stream.set_read_timeout(Some(READER_TIME_MAX))?;
-        stream.set_write_timeout(Some(READER_TIME_MAX))?;
-        Ok(Reader { stream: BufReader::new(stream), is_lost: false })
-    }
-
-    pub(super) fn line(&mut self) -> io::Result<Vec<u8>> {
-        let mut line = Vec::new();
-        self.stream.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line)?;
-        if line.pop() == Some(b'\n') { Ok(line) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
-
-    fn exchange(&mut self, question: &Question) -> io::Result<Reply> {
-        let mut line = serde_json::to_vec(question)?;
-        line.push(b'\n');
-        self.stream.get_ref().write_all(&line)?;
-        Ok(serde_json::from_slice(&self.line()?)?)
-    }
-
-    fn ask(&mut self, question: &Question) -> io::Result<Reply> {
-        if self.is_lost {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        let reply = self.exchange(question);
-        self.is_lost = reply.is_err();
-        reply
-    }
+/// The way to the reader, through which a socket leads.
+pub(super) fn way_to_reader(stream: UnixStream) -> io::Result<Way> {
+    Way::new(stream, Patience { say: Some(READER_TIME_MAX), hear: READER_TIME_MAX }, ANSWER_BYTES_MAX)
 }
 
 /// What one daemon says of itself.
@@ -106,34 +75,12 @@ pub(super) struct Known {
     pub(super) answer: Answer,
 }
 
-/// What was asked a moment ago.
-type Kept<T> = Mutex<Option<(Instant, Arc<Vec<T>>)>>;
-
 /// All that pages are made from.
 pub(super) struct Look {
-    reader: Mutex<Reader>,
-    daemons: Kept<Daemon>,
-    known: Kept<Known>,
+    reader: Mutex<Way>,
+    daemons: Recent<Arc<Vec<Daemon>>>,
+    known: Recent<Arc<Vec<Known>>>,
     trend: Mutex<Trend>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Who looks for it waits for who fetches it.
-fn kept<T>(kept: &Kept<T>, fetch: impl FnOnce() -> io::Result<Vec<T>>) -> io::Result<Arc<Vec<T>>> {
-    let mut kept = locked(kept);
-    if let Some((at, value)) = &*kept
-        && at.elapsed() < FRESH
-    {
-        return Ok(Arc::clone(value));
-    }
-    // What is old goes before what is new comes: both would be twice the memory.
-    *kept = None;
-    let value = Arc::new(fetch()?);
-    *kept = Some((Instant::now(), Arc::clone(&value)));
-    Ok(value)
 }
 
 pub(super) fn unix_s() -> u64 {
@@ -141,9 +88,9 @@ pub(super) fn unix_s() -> u64 {
 }
 
 impl Look {
-    pub(super) fn new(reader: Reader) -> Look {
+    pub(super) fn new(reader: Way) -> Look {
         let reader = Mutex::new(reader);
-        Look { reader, daemons: Mutex::default(), known: Mutex::default(), trend: Mutex::default() }
+        Look { reader, daemons: Recent::default(), known: Recent::default(), trend: Mutex::default() }
     }
 
     fn ask(&self, question: &Question) -> io::Result<Reply> {
@@ -155,9 +102,10 @@ impl Look {
     /// # Errors
     /// The reader is gone.
     pub(super) fn daemons(&self) -> io::Result<Arc<Vec<Daemon>>> {
-        kept(&self.daemons, || {
+        self.daemons.get(FRESH, || {
             let Reply::Daemons(names) = self.ask(&Question::Daemons)? else { return Err(other()) };
-            names.into_iter().take(DAEMONS_MAX).map(|name| self.daemon(name)).collect()
+            let daemons = names.into_iter().take(DAEMONS_MAX).map(|name| self.daemon(name));
+            daemons.collect::<io::Result<_>>().map(Arc::new)
         })
     }
 
@@ -178,7 +126,7 @@ impl Look {
     /// Whom the daemons know.
     pub(super) fn known(&self) -> io::Result<Arc<Vec<Known>>> {
         let daemons = self.daemons()?;
-        kept(&self.known, || {
+        self.known.get(FRESH, || {
             let hosts = daemons.iter().filter(|daemon| daemon.host().is_some());
             let mut known = Vec::new();
             for daemon in hosts {
@@ -186,7 +134,7 @@ impl Look {
                     known.push(Known { interface: daemon.interface().to_owned(), answer });
                 }
             }
-            Ok(known)
+            Ok(Arc::new(known))
         })
     }
 

@@ -7,7 +7,7 @@
 //!
 //! - `reader.rs`: the reader; `tokens.rs`: the links that it gives out; `login.rs`: who asks for one.
 //! - `door.rs`: the door; `http.rs`: requests and answers; `sessions.rs`: who is signed in;
-//!   `refusal.rs`: whom it turned away.
+//!   `refusal.rs`: why somebody is turned away. What doors have in common is in `serving/`.
 //! - `look.rs`: what the door knows of the daemons; `trend.rs`: drops over time.
 //! - `routes.rs`: which page is where; `pages/`: the pages; `../templates/console`: their HTML.
 

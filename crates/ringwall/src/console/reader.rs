@@ -3,11 +3,11 @@
 //! It is root, because the daemons' sockets and the history are for root alone, and has no
 //! privilege beside that. It understands questions; an order cannot be said to it.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use system::privilege;
@@ -19,9 +19,9 @@ use crate::client::{self, sockets_in, stem};
 use crate::companion;
 use crate::config::{self, LocalAddress};
 use crate::failure::Failure;
-use crate::local::remove_socket;
 use crate::protocol::Ask;
 use crate::recorder::history::{self, Row, Wanted};
+use crate::serving::{Patience, Way, locked, remove_socket};
 
 /// Longest question.
 const QUESTION_BYTES_MAX: u64 = 4096;
@@ -29,6 +29,9 @@ const QUESTION_BYTES_MAX: u64 = 4096;
 const FLOWS_MAX: usize = 1000;
 /// Rows of the history that are handed over at a time.
 const ROWS_MAX: u32 = 1000;
+/// A door asks every few seconds, and reads what it is told: one that does neither hangs, and the
+/// service begins anew.
+const PATIENCE: Patience = Patience { say: Some(Duration::from_secs(120)), hear: Duration::from_secs(30) };
 /// How long somebody who asks for a link may take.
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -45,8 +48,9 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let run_dir = args.run_dir.clone().unwrap_or_else(config::default_run_dir);
     let logins = listen_for_logins(&run_dir)?;
     let failed = |error: io::Error| Failure::new(format!("the door of the console does not start: {error}"));
-    let mut door = companion::start(COMMAND).map_err(failed)?;
-    door.write_all(format!("{listen}\n").as_bytes()).map_err(failed)?;
+    let door = companion::start(COMMAND).map_err(failed)?;
+    let mut door = Way::new(door, PATIENCE, QUESTION_BYTES_MAX).map_err(failed)?;
+    door.say(listen).map_err(failed)?;
     let confined = confine(&run_dir, &args.history);
     confined.map_err(|error| Failure::new(format!("the console gives nothing up: {error}")))?;
     let given = Given::default();
@@ -117,7 +121,7 @@ fn give(mut stream: UnixStream, given: &Mutex<Tokens>, link: &str) -> io::Result
     stream.set_write_timeout(Some(LOGIN_TIME_MAX))?;
     let token = Secret::new(*system::random::seed()?);
     let line = zeroize::Zeroizing::new(format!("{link}{}\n", token.text().as_str()));
-    given.lock().unwrap_or_else(PoisonError::into_inner).give(token, Instant::now());
+    locked(given).give(token, Instant::now());
     tracing::info!("a link that signs one person in was given out");
     stream.write_all(line.as_bytes())
 }
@@ -129,20 +133,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn run(&self, mut door: UnixStream) -> Result<(), Failure> {
-        let mut reader = BufReader::new(door.try_clone().map_err(Failure::new)?);
-        let mut line = Vec::new();
+    fn run(&self, mut door: Way) -> Result<(), Failure> {
         loop {
-            line.clear();
-            let read = reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line);
-            if read.is_err() || line.pop() != Some(b'\n') {
-                return Err(Failure::new("the door of the console is gone; see its line above"));
-            }
-            let question = serde_json::from_slice(&line);
-            let question = question.map_err(|error| Failure::new(format!("the door of the console: {error}")))?;
-            let mut text = serde_json::to_vec(&self.answer(question)).map_err(Failure::new)?;
-            text.push(b'\n');
-            door.write_all(&text).map_err(Failure::new)?;
+            let question = door.receive();
+            let question =
+                question.map_err(|error| Failure::new(format!("the door of the console is gone: {error}")))?;
+            door.say(&self.answer(question)).map_err(Failure::new)?;
         }
     }
 
@@ -152,7 +148,7 @@ impl Reader {
             Question::Ask { daemon, what } => self.ask(&daemon, what),
             Question::History(wanted) => Reply::Rows(self.rows(wanted)),
             Question::Redeem(text) => {
-                let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut given = locked(&self.given);
                 Reply::Redeemed(Secret::parse(&text).is_some_and(|token| given.redeem(&token, Instant::now())))
             }
         }
@@ -172,11 +168,7 @@ impl Reader {
     /// Of all histories, what began first coming first. One that is not there has none.
     fn rows(&self, wanted: Wanted) -> Vec<Row> {
         let (most, after) = wanted.newest.unwrap_or((ROWS_MAX, 0));
-        let wanted = Wanted { newest: Some((most.min(ROWS_MAX), after)), ..wanted };
-        let mut rows: Vec<Row> =
-            self.history.iter().filter_map(|file| history::read(file, &wanted).ok()).flatten().collect();
-        rows.sort_by_key(|row| row.first_unix_ms);
-        rows
+        history::read_all(&self.history, &Wanted { newest: Some((most.min(ROWS_MAX), after)), ..wanted })
     }
 }
 

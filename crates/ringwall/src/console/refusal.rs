@@ -1,7 +1,6 @@
-//! Whom the door turned away, by reason.
+//! Why the door turns somebody away.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use crate::serving::http::Fault;
 
 /// Why nobody was answered, or not with what was wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +13,8 @@ pub(super) enum Refusal {
     Stranger,
     /// A page of somebody else sent it.
     CrossSite,
+    /// News are wanted as something else than news: a picture, a frame, a page.
+    NoStream,
     Method,
     Elsewhere,
     /// Nobody is signed in with it.
@@ -34,6 +35,7 @@ impl Refusal {
             Refusal::TooLong => "request-too-long",
             Refusal::Stranger => "request-by-another-name",
             Refusal::CrossSite => "request-of-another-site",
+            Refusal::NoStream => "request-of-no-stream",
             Refusal::Method => "request-method",
             Refusal::Elsewhere => "request-elsewhere",
             Refusal::NotSignedIn => "not-signed-in",
@@ -50,7 +52,7 @@ impl Refusal {
             Refusal::Malformed => "400 Bad Request",
             Refusal::TooLong => "431 Request Header Fields Too Large",
             Refusal::Stranger => "421 Misdirected Request",
-            Refusal::CrossSite | Refusal::Token => "403 Forbidden",
+            Refusal::CrossSite | Refusal::NoStream | Refusal::Token => "403 Forbidden",
             Refusal::Method => "405 Method Not Allowed",
             Refusal::Elsewhere => "404 Not Found",
             Refusal::NotSignedIn => "401 Unauthorized",
@@ -66,6 +68,7 @@ impl Refusal {
             Refusal::TooLong => "The request is too long.",
             Refusal::Stranger => "Ask for this console as localhost or by an address of this machine alone.",
             Refusal::CrossSite => "The request came from a page of somebody else.",
+            Refusal::NoStream => "News come to the pages of this console. They are no page.",
             Refusal::Method => "This console only shows. It takes no orders.",
             Refusal::Elsewhere => "There is no such page.",
             Refusal::NotSignedIn => "You are not signed in, or it was too long ago.",
@@ -77,16 +80,11 @@ impl Refusal {
     }
 }
 
-/// So many since the start.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Counts {
-    pub(super) fn add(&self, refusal: Refusal) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(refusal.word()).or_default() += 1;
-    }
-
-    pub(super) fn all(&self) -> BTreeMap<&'static str, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        match fault {
+            Fault::Malformed | Fault::OtherLength => Refusal::Malformed,
+            Fault::TooLong => Refusal::TooLong,
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn open(request: &Request) -> Option<Response> {
         return Some(whole(pages::sign_in(&token)));
     }
     let (_, kind, text) = FILES.iter().find(|(path, ..)| *path == request.path)?;
-    Some(Response { status: "200 OK", kind, body: text.as_bytes().to_vec(), fields: Vec::new() })
+    Some(Response { status: "200 OK", kind, body: text.as_bytes().to_vec(), fields: String::new() })
 }
 
 /// What those see who are signed in.
@@ -63,7 +63,7 @@ fn whole(html: String) -> Response {
 pub(super) fn refused(refusal: Refusal) -> Response {
     let mut response = Response::page(refusal.status(), pages::refused(refusal));
     if refusal == Refusal::Method {
-        response.fields.push("Allow: GET".to_owned());
+        response.fields.push_str("Allow: GET\r\n");
     }
     response
 }

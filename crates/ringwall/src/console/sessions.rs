@@ -40,18 +40,20 @@ impl Sessions {
         self.0.push(Session { secret, began: now, asked: now });
     }
 
-    /// Whether it goes on; it was used now.
+    /// Whether it goes on; somebody has used it now.
     pub(super) fn is_in(&mut self, secret: &Secret, now: Instant) -> bool {
+        self.find(secret, now, |one| one.asked = now)
+    }
+
+    /// The same of one that nobody used: what a page does by itself keeps nobody signed in.
+    pub(super) fn goes_on(&mut self, secret: &Secret, now: Instant) -> bool {
+        self.find(secret, now, |_| {})
+    }
+
+    /// All are compared, so that the time does not tell which it is.
+    fn find(&mut self, secret: &Secret, now: Instant, found: impl Fn(&mut Session)) -> bool {
         self.0.retain(|one| !one.is_over(now));
-        // All are compared, so that the time does not tell which it is.
-        let mut found = false;
-        for one in &mut self.0 {
-            if one.secret.is(secret) {
-                one.asked = now;
-                found = true;
-            }
-        }
-        found
+        self.0.iter_mut().filter(|one| one.secret.is(secret)).map(found).count() > 0
     }
 
     pub(super) fn end(&mut self, secret: &Secret) {
@@ -92,6 +94,16 @@ mod tests {
         }
         assert!(!sessions.is_in(&secret(1), now), "its life is over");
         assert!(!sessions.is_in(&secret(3), now), "nobody asked");
+    }
+
+    #[test]
+    fn a_page_that_nobody_touches_keeps_nobody_signed_in() {
+        let start = Instant::now();
+        let mut sessions = Sessions::default();
+        sessions.begin(secret(1), start);
+        let minutes = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        assert!(sessions.goes_on(&secret(1), minutes(59)) && !sessions.goes_on(&secret(2), minutes(59)));
+        assert!(!sessions.is_in(&secret(1), minutes(60)));
     }
 
     proptest! {

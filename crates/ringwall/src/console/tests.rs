@@ -5,14 +5,17 @@ use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
 
+use super::door::Door;
 use super::http::{self, Act, Request};
-use super::look::{Look, Reader};
+use super::look::{Look, way_to_reader};
 use super::refusal::Refusal;
 use super::tokens::{SECRET_LEN, Secret};
 use super::{Question, Reply, What, pages};
 use crate::metrics::tests::link_layer;
 use crate::protocol::Answer;
 use crate::protocol::attacks::Attack;
+use crate::serving::http::HEAD_BYTES_MAX;
+use crate::serving::{Service as _, Who};
 
 const HOST: &str = "Host: 127.0.0.1:9479\r\n";
 
@@ -39,12 +42,15 @@ fn what_a_browser_sends_is_read() {
     // Behind a proxy with TLS the origin is the proxy's.
     let form = form.replace("http://127.0.0.1:9479", "https://console.example");
     assert_eq!(act(&form), Ok((Act::SignIn("abc".to_owned()), "/sign-in".to_owned())));
+    let news = "Sec-Fetch-Dest: empty\r\nSec-Fetch-Site: same-origin\r\n";
+    assert_eq!(act(&format!("GET /news HTTP/1.1\r\n{HOST}{news}\r\n")), Ok((Act::Listen, "/news".to_owned())));
     assert_eq!(act(&format!("POST /sign-out HTTP/1.1\r\n{HOST}\r\n")), Ok((Act::SignOut, "/sign-out".to_owned())));
 }
 
 #[test]
 fn what_is_no_request_or_comes_from_elsewhere_is_refused_by_name() {
     let get = |fields: &str| format!("GET / HTTP/1.1\r\n{fields}\r\n");
+    let news = |fields: &str| format!("GET /news HTTP/1.1\r\n{HOST}{fields}\r\n");
     let post = |fields: &str| format!("POST /sign-in HTTP/1.1\r\n{HOST}{fields}\r\n");
     for (text, refusal) in [
         ("\x16\x03\x01\x02\0".to_owned(), Refusal::Malformed),
@@ -56,13 +62,16 @@ fn what_is_no_request_or_comes_from_elsewhere_is_refused_by_name() {
         (get("Host: localhost:attacker\r\n"), Refusal::Stranger),
         (get("Host: localhost\r\nHost: localhost\r\n"), Refusal::Malformed),
         (get(&format!("{HOST}Content-Length: 1\r\n")), Refusal::TooLong),
-        (get(&format!("{HOST}a: {}\r\n", "b".repeat(http::HEAD_BYTES_MAX))), Refusal::TooLong),
+        (get(&format!("{HOST}a: {}\r\n", "b".repeat(HEAD_BYTES_MAX))), Refusal::TooLong),
         (get(&format!("{HOST}{}", "a: b\r\n".repeat(100))), Refusal::TooLong),
         (format!("GET /{} HTTP/1.1\r\n{HOST}\r\n", "a".repeat(2000)), Refusal::TooLong),
         (post("Origin: http://attacker.example\r\n"), Refusal::CrossSite),
         (post("Origin: null\r\n"), Refusal::CrossSite),
         (post("Sec-Fetch-Site: cross-site\r\n"), Refusal::CrossSite),
         (post("Origin: http://127.0.0.1:9479\r\nSec-Fetch-Site: same-site\r\n"), Refusal::CrossSite),
+        (news("Sec-Fetch-Dest: image\r\n"), Refusal::NoStream),
+        (news("Sec-Fetch-Dest: document\r\nSec-Fetch-Site: none\r\n"), Refusal::NoStream),
+        (news("Sec-Fetch-Dest: empty\r\nSec-Fetch-Site: same-site\r\n"), Refusal::CrossSite),
         (post("Transfer-Encoding: chunked\r\n"), Refusal::Malformed),
         (post("Content-Length: +1\r\n"), Refusal::Malformed),
         (post("Content-Length: 1\r\nContent-Length: 1\r\n"), Refusal::Malformed),
@@ -86,6 +95,7 @@ proptest! {
     ) {
         let text = format!("{method} {path} HTTP/1.1\r\n{HOST}\r\n");
         match (method.as_str(), path.as_str(), act(&text)) {
+            ("GET", "/news", outcome) => prop_assert_eq!(outcome, Ok((Act::Listen, path))),
             ("GET", _, outcome) => prop_assert_eq!(outcome, Ok((Act::Get, path))),
             ("POST", http::SIGN_IN, outcome) => prop_assert_eq!(outcome, Ok((Act::SignIn(String::new()), path))),
             ("POST", http::SIGN_OUT, outcome) => prop_assert_eq!(outcome, Ok((Act::SignOut, path))),
@@ -140,7 +150,7 @@ fn look() -> Look {
             writer.write_all(format!("{}\n", serde_json::to_string(&reply).expect("text")).as_bytes()).expect("told");
         }
     });
-    Look::new(Reader::new(ours).expect("a reader"))
+    Look::new(way_to_reader(ours).expect("a way"))
 }
 
 fn reply(question: &Question) -> Reply {
@@ -168,7 +178,7 @@ fn reply(question: &Question) -> Reply {
         }
         Question::Ask { .. } => Reply::Silent(HOSTILE.concat()),
         Question::History(_) => Reply::Rows(Vec::new()),
-        Question::Redeem(_) => Reply::Redeemed(false),
+        Question::Redeem(_) => Reply::Redeemed(true),
     }
 }
 
@@ -203,4 +213,45 @@ fn nothing_from_the_wire_is_more_than_text_on_any_page() {
         with_names += usize::from(html.contains("&#60;script&#62;"));
     }
     assert!(with_names >= 5, "the names were shown at all: {with_names}");
+}
+
+/// What a door says to a client that sends this and goes away, or stays where it is told to.
+fn converse(door: &std::sync::Arc<Door>, request: String) -> (UnixStream, std::thread::JoinHandle<()>) {
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    let door = std::sync::Arc::clone(door);
+    let conversation = std::thread::spawn(move || door.converse(Box::new(theirs), Who::User(1000)));
+    (&ours).write_all(request.as_bytes()).expect("sent");
+    (ours, conversation)
+}
+
+/// An event stream whose browser was gone held its place until something was to be said, and the
+/// test would last as long as one may be open.
+#[test]
+fn an_event_stream_ends_when_its_browser_is_gone_or_signed_out() {
+    let door = std::sync::Arc::new(Door::new(look()));
+    let token = Secret::new([9; SECRET_LEN]).text();
+    let form = format!("token={}", token.as_str());
+    let length = form.len();
+    let post = format!("POST /sign-in HTTP/1.1\r\n{HOST}Content-Length: {length}\r\n\r\n{form}");
+    let (mut signed_in, conversation) = converse(&door, post);
+    let mut answer = String::new();
+    signed_in.read_to_string(&mut answer).expect("answered");
+    conversation.join().expect("over");
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).expect("a cookie");
+    let cookie = format!("{HOST}Cookie: {}\r\n", cookie.split(';').next().expect("a value"));
+
+    let listen = || {
+        let (stream, conversation) = converse(&door, format!("GET /news HTTP/1.1\r\n{cookie}\r\n"));
+        let mut lines = BufReader::new(stream.try_clone().expect("another")).lines();
+        let first = lines.next().expect("a line").expect("read");
+        assert_eq!(first, "HTTP/1.1 200 OK");
+        (stream, conversation)
+    };
+    let (gone, conversation) = listen();
+    drop(gone);
+    conversation.join().expect("over");
+    let (_stays, conversation) = listen();
+    let (_, signed_out) = converse(&door, format!("POST /sign-out HTTP/1.1\r\n{cookie}\r\n"));
+    signed_out.join().expect("over");
+    conversation.join().expect("over");
 }

@@ -3,16 +3,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use authority::files::{self, Overwrite, Secrecy};
 use authority::limits::MAX_FILE_LEN;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use system::privilege::{self, Capability};
 use system::sandbox::{self, Reach};
 use system::takeover;
@@ -20,6 +15,7 @@ use zeroize::Zeroizing;
 
 use super::message::{Back, Charge, Home, Kept, Reply, Request, Version, receive, send};
 use super::{Text, text};
+use crate::companion;
 use crate::failure::Failure;
 
 /// Where the kernel says which boot this is, which the state of a take-over names.
@@ -27,13 +23,7 @@ const BOOT: &str = "/proc/sys/kernel/random";
 
 /// `ringwall monitor`, which a daemon starts with a socket as its standard input.
 pub(crate) fn run() -> Result<(), Failure> {
-    let stream = io::stdin().as_fd().try_clone_to_owned().map_err(Failure::new)?;
-    let mut stream = UnixStream::from(stream);
-    let is_ours = stream.peer_addr().is_ok();
-    if !is_ours {
-        return Err(Failure::new("a daemon starts its monitor by itself; use `ringwall host run`"));
-    }
-    outlive_signals().map_err(Failure::new)?;
+    let mut stream = companion::socket("a daemon starts its monitor by itself; use `ringwall host run`")?;
     let (charge, _): (Charge, _) = receive(&mut stream).map_err(Failure::new)?;
     let confined = confine(&charge);
     send(&mut stream, &reply(confined), &[]).map_err(Failure::new)?;
@@ -43,15 +33,6 @@ pub(crate) fn run() -> Result<(), Failure> {
         if send(&mut stream, &reply, &body).is_err() {
             break;
         }
-    }
-    Ok(())
-}
-
-/// A service manager may signal every process of a service, and the daemon still needs this one for
-/// its last acts.
-fn outlive_signals() -> io::Result<()> {
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Ok(())
 }

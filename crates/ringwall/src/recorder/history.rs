@@ -8,10 +8,10 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::attacks::{Attack, Change, Holding};
@@ -253,17 +253,28 @@ fn make(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&table)
 }
 
-/// Reads `file`, what began first coming first.
-pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
+const SELECT: &str = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text FROM entry \
+    WHERE last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
+    AND (NOT ?4 OR kind NOT IN ('address', 'started', 'stopped', 'policy', 'order')) \
+    ORDER BY first_ms DESC, number DESC LIMIT ?5 OFFSET ?6";
+
+fn open_to_read(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags).map_err(other)?;
-    connection.busy_timeout(BUSY_MAX).map_err(other)?;
-    let text = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text FROM entry \
-        WHERE last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
-        AND (NOT ?4 OR kind NOT IN ('address', 'started', 'stopped', 'policy', 'order')) \
-        ORDER BY first_ms DESC, number DESC LIMIT ?5 OFFSET ?6";
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY_MAX)?;
+    Ok(connection)
+}
+
+/// The rows of one history, the newest first, as they are asked for.
+fn select<'a>(
+    statement: &'a mut Statement<'_>,
+    wanted: &Wanted,
+) -> rusqlite::Result<impl Iterator<Item = rusqlite::Result<Row>> + use<'a>> {
+    // SQLite has no limit where it is below zero.
+    let (most, after) = wanted.newest.map_or((-1, 0), |(most, after)| (i64::from(most), i64::from(after)));
+    let values = params![signed(wanted.since_unix_ms), wanted.kind, wanted.about, wanted.attacks_only, most, after];
     let unsigned = |value: i64| u64::try_from(value).unwrap_or(0);
-    let row = |row: &rusqlite::Row<'_>| {
+    statement.query_map(values, move |row| {
         Ok(Row {
             number: row.get(0)?,
             kind: row.get(1)?,
@@ -277,15 +288,38 @@ pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
             name: row.get(9)?,
             text: row.get(10)?,
         })
+    })
+}
+
+/// Reads `file`, what began first coming first.
+pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
+    let read = || {
+        let connection = open_to_read(file)?;
+        let mut statement = connection.prepare(SELECT)?;
+        let mut rows = select(&mut statement, wanted)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        rows.reverse();
+        Ok(rows)
     };
-    let mut statement = connection.prepare(text).map_err(other)?;
-    // SQLite has no limit where it is below zero.
-    let (most, after) = wanted.newest.map_or((-1, 0), |(most, after)| (i64::from(most), i64::from(after)));
-    let values = params![signed(wanted.since_unix_ms), wanted.kind, wanted.about, wanted.attacks_only, most, after];
-    let rows = statement.query_map(values, row).map_err(other)?;
-    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>().map_err(other)?;
+    read().map_err(other)
+}
+
+/// The same of several histories, as if they were one. What cannot be read has no rows.
+pub(crate) fn read_all(files: &[PathBuf], wanted: &Wanted) -> Vec<Row> {
+    // How many of a file's rows come before is known when those of the others are seen.
+    let (most, after) = wanted.newest.unwrap_or((u32::MAX, 0));
+    let wanted = Wanted { newest: Some((most.saturating_add(after), 0)), ..wanted.clone() };
+    let connections: Vec<Connection> = files.iter().filter_map(|file| open_to_read(file).ok()).collect();
+    let mut statements: Vec<_> = connections.iter().filter_map(|one| one.prepare(SELECT).ok()).collect();
+    let selected = statements.iter_mut().filter_map(|statement| select(statement, &wanted).ok());
+    let mut selected: Vec<_> = selected.map(|rows| rows.map_while(Result::ok).peekable()).collect();
+    let newest_first = std::iter::from_fn(|| {
+        let firsts = selected.iter_mut().enumerate().filter_map(|(at, rows)| Some((rows.peek()?.first_unix_ms, at)));
+        let (_, at) = firsts.max()?;
+        selected[at].next()
+    });
+    let mut rows: Vec<Row> = newest_first.skip(after as usize).take(most as usize).collect();
     rows.reverse();
-    Ok(rows)
+    rows
 }
 
 #[cfg(test)]
@@ -403,5 +437,31 @@ mod tests {
         std::fs::write(place.path().join("text"), "no database, but long enough to be looked at").expect("written");
         assert!(History::open(&place.path().join("text"), MAX, 30, "eth0").is_err());
         assert_eq!(std::fs::read(&file).expect("there"), before);
+    }
+
+    /// A file of which more than one page was read skipped rows on the second.
+    #[test]
+    fn pages_of_several_histories_have_each_row_once_in_the_order_of_time() {
+        let place = tempfile::tempdir().expect("a directory");
+        let files = ["a.db", "b.db", "c.db"].map(|name| place.path().join(name));
+        // The second one has all that is newest, the third one nothing.
+        let began = [vec![1, 4, 7, 9], vec![2, 20, 21, 22, 23], vec![]];
+        for (file, began) in files.iter().zip(&began) {
+            let history = History::open(file, MAX, 400, "eth0").expect("opened");
+            for from in began {
+                let holding = holding(&format!("192.0.2.{from}"), "a", *from, from + 1, false);
+                history.holding(&holding).expect("entered");
+            }
+        }
+        let files = [files.to_vec(), vec![place.path().join("missing.db")]].concat();
+        let mut expected: Vec<u64> = began.concat().iter().map(|from| START + from).collect();
+        expected.sort_unstable();
+        let firsts = |rows: Vec<Row>| rows.iter().map(|row| row.first_unix_ms).collect::<Vec<_>>();
+        assert_eq!(firsts(read_all(&files, &Wanted::default())), expected);
+        for size in 1..=4 {
+            let page = |number: u32| Wanted { newest: Some((size, number * size)), ..Wanted::default() };
+            let pages = (0..9).rev().flat_map(|number| firsts(read_all(&files, &page(number))));
+            assert_eq!(pages.collect::<Vec<_>>(), expected, "pages of {size}");
+        }
     }
 }

@@ -1,13 +1,9 @@
 //! The recorder's own process: reads what the daemon tells and carries it on, until the daemon is gone.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::AsFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use system::{privilege, sandbox};
 
 use super::command::Commands;
@@ -15,6 +11,7 @@ use super::eve::EveFile;
 use super::history::History;
 use super::syslog::{self, Syslog};
 use super::{Message, journald};
+use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
 use crate::protocol::attacks::Attack;
@@ -26,15 +23,7 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// `ringwall recorder`, which a daemon starts with a socket as its standard input.
 pub(crate) fn run() -> Result<(), Failure> {
-    let stream = io::stdin().as_fd().try_clone_to_owned().map_err(Failure::new)?;
-    let stream = UnixStream::from(stream);
-    if stream.peer_addr().is_err() {
-        return Err(Failure::new("a daemon starts its recorder by itself; use `ringwall host run`"));
-    }
-    // A service manager may signal every process of a service, and the last words of the daemon still come.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
-    }
+    let stream = companion::socket("a daemon starts its recorder by itself; use `ringwall host run`")?;
     sandbox::forbid_dumps().map_err(Failure::new)?;
     privilege::keep(&[]).map_err(Failure::new)?;
     stream.set_read_timeout(Some(TURN)).map_err(Failure::new)?;

@@ -2,14 +2,14 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use identity::tls::{self, Credentials, Service};
 use identity::token::Token;
 
 use super::forecast::unix_s;
-use super::hurried::Hurried;
 use crate::failure::Failure;
+use crate::serving::Hurried;
 
 /// How long a question may take, all in all.
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -60,9 +60,8 @@ impl Way {
     }
 
     fn exchange(&self, path: &str, body: Option<&[u8]>) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + TIME_MAX;
         let stream = TcpStream::connect_timeout(&self.address, TIME_MAX)?;
-        let (stream, service) = (Hurried { stream, deadline }, self.service.clone());
+        let (stream, service) = (Hurried::new(stream, TIME_MAX), self.service.clone());
         let stream = match &self.proof {
             Proof::Certificate(credentials) => credentials.ask(service, stream),
             Proof::Token(token) => tls::ask_with_token(token, service, unix_s, stream),

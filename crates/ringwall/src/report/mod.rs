@@ -12,7 +12,6 @@ mod asking;
 mod command;
 pub(crate) mod forecast;
 mod gather;
-pub(crate) mod hurried;
 
 use std::net::IpAddr;
 

@@ -40,7 +40,25 @@
     }
   };
 
-  const news = new EventSource("/news");
-  news.addEventListener("news", renew);
-  addEventListener("pagehide", () => news.close());
+  // A page that nobody sees takes no place from others; one that was refused asks again, once it may
+  // have been signed in or there is room.
+  let news = null;
+  const listen = () => {
+    if (document.hidden || (news && news.readyState !== EventSource.CLOSED)) return;
+    news = new EventSource("/news");
+    news.addEventListener("news", renew);
+    news.addEventListener("error", () => {
+      if (news.readyState !== EventSource.CLOSED) return;
+      renew();
+      setTimeout(listen, 30000);
+    });
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return news?.close();
+    listen();
+    renew();
+  });
+  addEventListener("pagehide", () => news?.close());
+  addEventListener("pageshow", listen);
+  listen();
 })();

@@ -5,7 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::in_place;
+use super::place::BPF_FILES;
 use crate::xdp::XdpError;
 
 /// Why an interface was not taken or not given back.
@@ -227,7 +227,7 @@ impl TakeoverError {
     pub fn is_of_the_way(&self) -> bool {
         match self {
             Self::Guard { .. } | Self::Filter { .. } | Self::NoNft { .. } | Self::NoProgram { .. } => true,
-            Self::File { file, .. } => file.starts_with(in_place::BPF_FILES),
+            Self::File { file, .. } => file.starts_with(BPF_FILES),
             _ => false,
         }
     }

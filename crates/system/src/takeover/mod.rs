@@ -25,6 +25,7 @@
 //! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless
 //! networks, which move with their radio only and so take the way of the filter.
 
+mod ends;
 mod error;
 mod filter;
 mod follow;
@@ -40,6 +41,7 @@ mod pair;
 mod place;
 mod release;
 mod seclude;
+mod secluded;
 mod settings;
 mod shortcut;
 mod snapshot;
@@ -47,6 +49,7 @@ pub mod state;
 mod take;
 #[cfg(test)]
 pub(crate) mod tests;
+mod work;
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::pair;
+use super::ends;
 use super::place::MAX_NAME_LEN;
 use super::snapshot::Snapshot;
 use super::state::State;
@@ -12,7 +12,7 @@ use crate::netlink::link::{Link, LinkChange, UP};
 
 /// The card in its own namespace, where nothing else is but the loopback and our pair.
 pub(super) fn card_in_namespace(wire: &mut Connection, state: &State) -> io::Result<Option<Link>> {
-    let pair = pair::find(wire, state)?;
+    let pair = ends::find(wire, state)?;
     let is_ours = |link: &Link| pair.as_ref().is_some_and(|pair| pair.has(link));
     Ok(wire.links()?.into_iter().find(|link| link.is_ethernet && !is_ours(link)))
 }

@@ -9,6 +9,9 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::TakeoverError;
 
+/// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us.
+pub(super) const BPF_FILES: &str = "/sys/fs/bpf";
+
 /// Longest interface name in bytes (`IFNAMSIZ` less the ending zero).
 pub(super) const MAX_NAME_LEN: usize = 15;
 

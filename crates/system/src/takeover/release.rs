@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use super::ends::{self, Pair};
 use super::error::Doing;
 use super::nic::{card_among, card_in_namespace, rename, send};
-use super::pair::{self, Pair};
 use super::place::Place;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
@@ -126,7 +126,7 @@ impl Undoing<'_> {
     fn pair(&mut self, namespace: Option<&OwnedFd>) -> io::Result<Option<Ends>> {
         let Some(namespace) = namespace else { return Ok(None) };
         let mut wire = namespace::run_inside(namespace.as_fd(), Connection::open)??;
-        let Some(pair) = pair::find(&mut wire, &self.state)? else { return Ok(None) };
+        let Some(pair) = ends::find(&mut wire, &self.state)? else { return Ok(None) };
         let inner = pair.inner_end(&mut self.host, namespace.as_fd())?;
         Ok(Some(Ends { wire, pair, inner }))
     }

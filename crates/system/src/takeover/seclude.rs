@@ -4,32 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::error::Doing;
-use super::in_place::Fence;
 use super::nic::{card_among, card_in_namespace, free_name, rename};
-use super::take::Work;
+use super::secluded::{OwnNamespace, Secluded};
+use super::work::Work;
 use super::{TakeoverError, Way, filter, settings};
 use crate::namespace::{self, MountTree};
 use crate::netlink::Connection;
 use crate::netlink::link::{ALL_MULTICAST, Link, LinkChange, UP};
 use crate::netlink::route::Dependence;
-
-/// The card where nobody else reaches it.
-pub(super) struct Secluded {
-    /// The card.
-    pub(super) link: Link,
-    /// Its namespace, if it has one of its own.
-    pub(super) own: Option<OwnNamespace>,
-    /// What stands around it, if it stays where it is.
-    pub(super) fence: Option<Fence>,
-}
-
-/// The card's own namespace.
-pub(super) struct OwnNamespace {
-    /// The namespace.
-    pub(super) descriptor: OwnedFd,
-    /// A routing socket in it.
-    pub(super) wire: Connection,
-}
 
 /// Why the card did not get into a namespace.
 enum Refusal {

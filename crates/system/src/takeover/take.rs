@@ -1,19 +1,19 @@
 //! Taking: from whatever is there to a taken interface.
 
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use wire::MacAddress;
 
 use super::error::Doing;
 use super::place::{Lock, Place};
-use super::seclude::Secluded;
+use super::secluded::Secluded;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
-use super::{Inner, Request, StackSide, Taken, TakeoverError, Way, filter, pair};
+use super::work::Work;
+use super::{Inner, Request, StackSide, Taken, TakeoverError, Way, ends, filter};
 use crate::namespace;
 use crate::netlink::Connection;
-use crate::netlink::link::{Link, LinkChange};
+use crate::netlink::link::Link;
 use crate::tap_device::{self, TapOptions};
 
 /// Smallest MTU of the inner device in bytes: every IPv4 host must take packets of this size (RFC 791).
@@ -89,7 +89,7 @@ pub(super) fn inspect_card(host: &mut Connection, place: &Place) -> Result<Link,
         return Err(TakeoverError::NotEthernet { interface, what: "a TAP device, made by a program" });
     }
     let unreadable = |cause| TakeoverError::File { file: place.pin.clone(), cause };
-    if pair::leads_to(host, link, &place.pin).map_err(unreadable)? {
+    if ends::leads_to(host, link, &place.pin).map_err(unreadable)? {
         return Err(TakeoverError::StateLost { interface, file: place.state.clone() });
     }
     if let Some(master) = link.master {
@@ -123,17 +123,6 @@ struct Parts {
     stack: StackSide,
     inner_index: u32,
     inner_mtu: u32,
-}
-
-/// A take-over under way.
-pub(super) struct Work<'a> {
-    pub(super) request: &'a Request,
-    pub(super) place: &'a Place,
-    pub(super) host: Connection,
-    pub(super) state: State,
-    /// Whether anything but our own files has been changed, now or earlier.
-    pub(super) touched: bool,
-    pub(super) warnings: Vec<String>,
 }
 
 impl Work<'_> {
@@ -196,14 +185,6 @@ impl Work<'_> {
         crate::files::remove_if_there(&self.place.state).doing(self.interface(), "remove the state file")
     }
 
-    pub(super) fn interface(&self) -> &str {
-        &self.place.interface
-    }
-
-    pub(super) fn save(&self) -> Result<(), TakeoverError> {
-        self.state.save(&self.place.state)
-    }
-
     /// Puts a TAP where the card was, or opens the one that is there.
     fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
         let queues = match self.request.inner {
@@ -232,19 +213,6 @@ impl Work<'_> {
         Ok((tap, index))
     }
 
-    /// The TAP that has the card's name, if any device has it.
-    pub(super) fn tap_here(&mut self) -> Result<Option<Link>, TakeoverError> {
-        let found =
-            self.host.link_by_name(&self.place.interface).doing(&self.place.interface, "look for the device")?;
-        match found {
-            Some(other) if !other.is_tap() => {
-                let cause = io::Error::other("another device has taken the name meanwhile");
-                Err(cause).doing(self.interface(), "put the inner device in place")
-            }
-            found => Ok(found),
-        }
-    }
-
     /// The TAP if it is there already and can be opened with `queues` queues.
     fn usable_tap(&mut self, queues: u8) -> Result<Option<Link>, TakeoverError> {
         let Some(tap) = self.tap_here()? else { return Ok(None) };
@@ -254,32 +222,5 @@ impl Work<'_> {
         // A device with one queue cannot be opened with several.
         self.put_away(&tap)?;
         Ok(None)
-    }
-
-    /// Removes an inner device that is made anew, as another or otherwise; the new one gets what this one had.
-    pub(super) fn put_away(&mut self, inner: &Link) -> Result<(), TakeoverError> {
-        if self.state.phase == Phase::Taken {
-            let now = Snapshot::take(&mut self.host, inner).doing(&self.place.interface, "take down addresses")?;
-            self.state.home.follow(now);
-            self.state.phase = Phase::Taking;
-            self.save()?;
-        }
-        self.host.delete_link(inner.index).doing(&self.place.interface, "remove the inner device")
-    }
-
-    /// Gives the inner device what it must have; its interface index.
-    pub(super) fn configure(&mut self, mac: MacAddress, mtu: u32) -> io::Result<u32> {
-        let inner = self.host.link_by_name(&self.place.interface)?.ok_or(io::ErrorKind::NotFound)?;
-        if inner.mac != mac {
-            self.host.change_link(&LinkChange::of(inner.index).mac(mac))?;
-        }
-        if inner.mtu != mtu {
-            self.host.change_link(&LinkChange::of(inner.index).mtu(mtu))?;
-        }
-        if self.state.phase != Phase::Taken {
-            let refused = self.state.home.give(&mut self.host, inner.index, &self.place.interface)?;
-            self.warnings.extend(refused);
-        }
-        Ok(inner.index)
     }
 }

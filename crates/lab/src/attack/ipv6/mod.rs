@@ -17,66 +17,22 @@ use wire::ipv6::View;
 use wire::nd::Message;
 use wire::{EtherType, icmp};
 
+use crate::attack::ready::{SOON, address_lines, await_address};
 use crate::attack::scene::Scene;
 use crate::failure::Failure;
 use crate::guard::{Guard, ROUTER};
-use crate::net::lan::{INTERFACE, Lan};
-use crate::net::{Frame, Host, Running, process};
+use crate::net::lan::INTERFACE;
+use crate::net::{Frame, Host, Running};
 
 const PROGRAM: &str = include_str!("discovery.py");
 /// The site's network, of which its router tells.
 const NETWORK: &str = "2001:db8:1:";
 /// The network of which attackers tell.
 const LIE: &str = "2001:db8:bad:";
-/// How long a host may take to what it does without being asked twice; routers speak every four seconds.
-const SOON: Duration = Duration::from_secs(15);
 /// How long an attack is tried.
 const TRIAL: Duration = Duration::from_secs(3);
 /// How fast a flood may be: a thousand frames in a second and more, and no more than the machine bears.
 const FLOOD_MBIT: u32 = 20;
-
-/// Switches IPv6 on, on all hosts.
-///
-/// # Errors
-/// The kernel has none.
-pub fn switch_on(lan: &Lan) -> Result<(), Failure> {
-    for host in &lan.hosts {
-        for scope in ["all", "default", INTERFACE] {
-            host.namespace.set_kernel_parameter(&format!("ipv6/conf/{scope}/disable_ipv6"), "0")?;
-        }
-    }
-    Ok(())
-}
-
-/// Waits until all hosts may use the addresses that they made of their hardware addresses.
-///
-/// # Errors
-/// One may not.
-pub fn await_addresses(lan: &Lan) -> Result<(), Failure> {
-    lan.hosts.iter().try_for_each(|host| await_address(host, &host.link_local().to_string()).map(drop))
-}
-
-/// The address of `host` that begins with `prefix`, once it is usable.
-fn await_address(host: &Host, prefix: &str) -> Result<String, Failure> {
-    let mut found = None;
-    process::until(&format!("an address {prefix} of host {}", host.name), SOON, || {
-        let lines = address_lines(host, prefix)?;
-        found = lines.iter().find(|line| !line.contains("tentative")).and_then(|line| address_in(line));
-        Ok(found.is_some())
-    })?;
-    found.ok_or_else(|| Failure::Unreadable("`ip addr show`".to_owned()))
-}
-
-/// What `ip` shows of the addresses of `host` that begin with `prefix`, one line each.
-fn address_lines(host: &Host, prefix: &str) -> Result<Vec<String>, Failure> {
-    let shown = host.namespace.ip(&format!("-6 -o addr show dev {INTERFACE}"))?;
-    let has_prefix = |line: &&str| line.split_whitespace().nth(3).is_some_and(|address| address.starts_with(prefix));
-    Ok(shown.lines().filter(has_prefix).map(str::to_owned).collect())
-}
-
-fn address_in(line: &str) -> Option<String> {
-    Some(line.split_whitespace().nth(3)?.split('/').next()?.to_owned())
-}
 
 /// How many ways to everywhere `host` has, through `gateway` or through anybody.
 fn default_routes(host: &Host, gateway: Option<Ipv6Addr>) -> Result<usize, Failure> {

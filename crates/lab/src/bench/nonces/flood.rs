@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use wire::ethernet::HEADER_LEN;
 
-use super::stage::SENDER_CORE;
+use super::placement::SENDER_CORE;
 use crate::bench::cpu;
 use crate::failure::Failure;
 use crate::net::flood::{Forged, Rate};
 use crate::net::{self, Frame, Host, Lan, Namespace};
+
+/// How far a flood runs ahead of the stream.
+pub const AHEAD: Duration = Duration::from_millis(250);
 
 /// Where a message has its fields.
 const INDEX_AT: usize = HEADER_LEN + 2;

@@ -11,6 +11,7 @@
 //! - `macs`: figures 7 to 10, algorithms for authentication
 
 mod associations;
+mod books;
 mod flood;
 mod floods;
 mod functions;
@@ -19,9 +20,11 @@ mod handshakes;
 mod macs;
 mod message;
 mod peer;
+mod placement;
 mod saturation;
 mod soak;
 mod stage;
+mod starting;
 mod stream;
 mod strongswan;
 
@@ -37,8 +40,9 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use flood::{Attack, Pace};
 pub use gates::gates;
-pub use stage::Receive;
-use stage::{Measured, Order, Stage};
+use placement::Order;
+pub use placement::Receive;
+use stage::{Measured, Stage};
 
 /// The experiment's name in its rows.
 pub const NAME: &str = "nonces";

@@ -9,7 +9,8 @@ use shield::{Hook, Layers};
 
 use super::NAME;
 use super::flood::{Attack, Pace};
-use super::stage::{Books, Measured, Receive, Stage};
+use super::placement::Receive;
+use super::stage::{Books, Measured, Stage};
 use super::{floods, handshakes};
 use crate::bench::row::Row;
 use crate::bench::stats::Series;

@@ -5,21 +5,21 @@
 //! a flood can starve the daemon. The bridge hands on what a wire would carry, or frames would be received where they are sent.
 //! Forged frames are those of a second peer, some of which were taken off the wire before they arrived; it says little meanwhile.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use identity::{HostIdentity, Profile};
-use rustix::thread::{CpuSet, sched_setaffinity};
-use serde_json::Value;
+use identity::HostIdentity;
 use shield::{Hook, Layers};
 use wire::cll::PacketType;
 
-use super::flood::{self, Attack, Flood, Pace};
+use super::books::{busy, counted_by, forged_to, memory_mib, sent_by, worked};
+use super::flood::{self, AHEAD, Attack, Flood, Pace};
 use super::handshakes::{self, Forgery};
+use super::placement::{
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread,
+};
+use super::starting::{start, start_at};
 use super::stream::{PAYLOAD_LEN, Sample, Stream};
 use crate::attack::exhaustion::greet;
 use crate::bench::cpu;
@@ -28,31 +28,13 @@ use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{Daemon, Site};
 use crate::net::flood::Forged;
-use crate::net::lan::{self, INTERFACE};
 use crate::net::talk::{Mailbox, Ping};
 use crate::net::{Direction, Frame, Host, Lan, LanPlan, Watch, process};
 
-/// The processor of sender, peers, bridge and attacker.
-pub const SENDER_CORE: usize = 0;
-/// The receiver's.
-pub const RECEIVER_CORE: usize = 1;
-/// How urgent its receive path is, among real-time threads.
-const RECEIVE_PRIORITY: &str = "5";
-/// The same where it is behind the daemon, among threads that are none. The kernel takes from real-time threads what is over 0.95 of a
-/// processor (`kernel.sched_rt_runtime_us`), in one piece each second; an interrupt does not stand still for that.
-const RECEIVE_NICENESS: &str = "-20";
-/// How urgent the receiver's daemon is where the receive path is behind it.
-const DAEMON_PRIORITY: &str = "6";
-/// A card that waited longer would not moderate, it would lose frames.
-const MODERATION_MAX: Duration = Duration::from_millis(10);
 /// Frames that the attacker has.
 const FRAMES: usize = 64;
-/// How urgent the stream's sender is, and the daemons that seal for it.
-pub const STREAM_PRIORITY: &str = "10";
 /// Share of the stream that must leave its sender: what is lost there is not the receiver's loss.
 const VALID_ON_WIRE_MIN: f64 = 0.995;
-/// How far a flood runs ahead of the stream.
-pub const AHEAD: Duration = Duration::from_millis(250);
 /// How long a datagram may be on its way when nothing disturbs it.
 const SOON: Duration = Duration::from_millis(300);
 const PORT: u16 = 7001;
@@ -134,75 +116,6 @@ impl Measured {
             }
             _ => Ok(self),
         }
-    }
-}
-
-/// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// It comes first, as an interrupt does: a flood can starve the daemon.
-    #[default]
-    Urgent,
-    /// The scheduler treats them alike.
-    Fair,
-    /// It comes behind the daemon and the program that reads the stream, and in front of all else: what those have no time for is lost in
-    /// the card's ring.
-    Behind,
-    /// The daemon comes first by its own `real_time_priority`; the scheduler treats all others alike, that thread among them.
-    First,
-}
-
-impl Order {
-    /// The word in a row's statistics.
-    pub fn word(self) -> &'static str {
-        match self {
-            Order::Urgent => "urgent",
-            Order::Fair => "fair",
-            Order::Behind => "behind",
-            Order::First => "first",
-        }
-    }
-}
-
-/// How the receiver receives.
-#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Receive {
-    /// How the kernel's receive thread stands to the receiver's daemon.
-    #[arg(long = "receive", value_enum, default_value_t)]
-    pub order: Order,
-    /// How long the receiver's card waits for more frames before it wakes the kernel again, as cards do that moderate their interrupts.
-    #[arg(long, value_name = "MICROSECONDS", value_parser = parse_moderation, default_value = "0")]
-    pub moderation: Duration,
-    /// The stream of --only strongswan is sealed before the clock starts, so that the sender's processor is the attacker's alone.
-    #[arg(long)]
-    pub sealed: bool,
-}
-
-fn parse_moderation(text: &str) -> Result<Duration, String> {
-    let most = MODERATION_MAX.as_micros();
-    let told = text.parse().ok().map(Duration::from_micros).filter(|told| *told <= MODERATION_MAX);
-    told.ok_or_else(|| format!("a number of microseconds, at most {most}"))
-}
-
-impl Receive {
-    /// What the receiver's daemon has about it in the section `[host]` of its configuration.
-    pub fn of_host(self) -> &'static str {
-        if self.order == Order::First { "real_time_priority = 6\n" } else { "" }
-    }
-
-    /// The real-time priority that the receiver's daemon is given, and the program that reads, if they are given any.
-    pub fn of_daemon(self) -> Option<&'static str> {
-        (self.order == Order::Behind).then_some(DAEMON_PRIORITY)
-    }
-
-    /// What makes `/sys/class/net/INTERFACE` so.
-    fn of_card(self) -> Vec<(&'static str, u128)> {
-        let mut settings = vec![("threaded", 1)];
-        if !self.moderation.is_zero() {
-            // Two rounds without a frame, and the card wakes the kernel by itself again (Linux, Documentation/networking/napi.rst).
-            settings.extend([("napi_defer_hard_irqs", 2), ("gro_flush_timeout", self.moderation.as_nanos())]);
-        }
-        settings
     }
 }
 
@@ -353,14 +266,6 @@ impl Stage {
     }
 }
 
-/// Memory of a daemon.
-///
-/// # Errors
-/// It has ended.
-pub fn memory_mib(daemon: &Daemon) -> Result<f64, Failure> {
-    memory_of(daemon.id().ok_or_else(ended)?)
-}
-
 /// Lets `stream` run for so long, and frames that are forged come to `victim` from a little before its beginning to its end; the
 /// attacker's processor time beside.
 ///
@@ -377,60 +282,6 @@ pub fn play(
     let mut flood_time = Ok(Duration::ZERO);
     let sample = stream.run(time, || flood_time = flood.map_or(Ok(Duration::ZERO), Flood::stop))?;
     Ok((sample, flood_time?))
-}
-
-fn ended() -> Failure {
-    Failure::Unreadable("a daemon has ended".to_owned())
-}
-
-/// Memory that a process occupies.
-///
-/// # Errors
-/// It has ended.
-pub fn memory_of(process: u32) -> Result<f64, Failure> {
-    let path = format!("/proc/{process}/status");
-    let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.map(|kib| kib / 1024.0).ok_or_else(ended)
-}
-
-/// Frames that the wire of `host` has carried from it.
-///
-/// # Errors
-/// `ip` does not say.
-pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
-    counted_by(lan, host, "rx")
-}
-
-/// Frames that have come to the wire of `victim` and that no host sent: the flood's, those included for which its card had no place.
-///
-/// # Errors
-/// `ip` does not say.
-pub fn forged_to(lan: &Lan, victim: &Host) -> Result<f64, Failure> {
-    let offered = counted(lan, victim, "tx", "packets")? + counted(lan, victim, "tx", "dropped")?;
-    let others = lan.hosts.iter().filter(|host| host.name != victim.name);
-    Ok(offered - others.map(|host| sent_by(lan, host)).sum::<Result<f64, _>>()?)
-}
-
-/// Frames that the bridge's end of the wire of `host` has counted in this direction.
-fn counted_by(lan: &Lan, host: &Host, direction: &str) -> Result<f64, Failure> {
-    counted(lan, host, direction, "packets")
-}
-
-fn counted(lan: &Lan, host: &Host, direction: &str, what: &str) -> Result<f64, Failure> {
-    let text = lan.bridge.ip(&format!("-json -statistics link show {}", Lan::port(host)))?;
-    let said: Value = serde_json::from_str(&text).unwrap_or_default();
-    let count = said[0]["stats64"][direction][what].as_f64();
-    count.ok_or_else(|| Failure::Unreadable("`ip -json -statistics link show`".to_owned()))
-}
-
-/// Processor time of a daemon.
-///
-/// # Errors
-/// It has ended.
-pub fn worked(daemon: &Daemon) -> Result<Duration, Failure> {
-    cpu::exact(daemon.id().ok_or_else(ended)?)
 }
 
 /// Keeps what is for all from `host`.
@@ -452,130 +303,6 @@ pub fn hear(lan: &Lan, sender: &Host) -> Result<Frame, Failure> {
     let said = |frame: &Frame| frame.source() == sender.mac && frame.cll_type() == Some(PacketType::GroupFrame);
     let heard = watch.stop()?.into_iter().rfind(said);
     heard.ok_or_else(|| Failure::Unreadable(format!("{} said nothing to all", sender.name)))
-}
-
-/// A run that says nothing, and why.
-pub fn busy(what: &str) -> Failure {
-    Failure::Unreadable(format!("{what}: the machine is busy, or too slow"))
-}
-
-/// Starts the daemon of `host` and waits until it guards the interface.
-///
-/// # Errors
-/// It does not, or not with these layers.
-pub fn start(site: &Site, lan: &Lan, host: &Host, layers: Layers) -> Result<Daemon, Failure> {
-    start_as(site, lan, host, (Work::Encrypt, layers))
-}
-
-/// As [`start`], for what the daemon does to frames.
-///
-/// # Errors
-/// As [`start`].
-pub fn start_as(site: &Site, lan: &Lan, host: &Host, how: (Work, Layers)) -> Result<Daemon, Failure> {
-    start_at(site, lan, host, how, (Hook::Socket, Receive::default()))
-}
-
-/// As [`start_as`], with the kernel's program at `hook`, and before the others where it is to come first.
-///
-/// # Errors
-/// As [`start`].
-pub fn start_at(
-    site: &Site,
-    lan: &Lan,
-    host: &Host,
-    (work, layers): (Work, Layers),
-    (hook, receive): (Hook, Receive),
-) -> Result<Daemon, Failure> {
-    let profile = if site.is_paper() { Profile::Paper } else { Profile::Modern };
-    let mut daemon = site.launch(lan, host, |identity, directory| {
-        let lines = work.configuration(profile, identity, directory);
-        let lines = lines.replacen("[host]\n", &format!("[host]\n{}", receive.of_host()), 1);
-        format!("{lines}layers = \"{}\"\nkernel_hook = \"{}\"\n", layers.word(), hook.word())
-    })?;
-    daemon.await_ready()?;
-    let said = daemon.status()?;
-    let at = (layers == Layers::Kernel).then_some(hook.word());
-    match said["layers"]["in_force"].as_str() {
-        Some(in_force) if in_force == layers.word() && said["layers"]["hook"].as_str() == at => Ok(daemon),
-        _ => Err(Failure::Unreadable(format!("layers of {}: {}", host.name, said["layers"]))),
-    }
-}
-
-/// Has the kernel receive for `host` in a thread, and the bridge hand on single frames.
-///
-/// # Errors
-/// The kernel cannot.
-pub fn receive_in_a_thread(lan: &Lan, host: &Host, receive: Receive) -> Result<(), Failure> {
-    lan::set_offloads(&lan.bridge, &Lan::port(host), &["tso", "off", "gso", "off", "tx-udp-segmentation", "off"])?;
-    lan::set_offloads(&host.namespace, INTERFACE, &["gro", "on"])?;
-    let mut command = Command::new("ip");
-    let write = |(file, value): (&str, u128)| format!("echo {value} > /sys/class/net/{INTERFACE}/{file}");
-    let script = receive.of_card().into_iter().map(write).collect::<Vec<_>>().join(" && ");
-    command.args(["netns", "exec", host.namespace.name(), "sh", "-c", &script]);
-    process::must(command).map(drop)
-}
-
-/// Binds the receive threads, of which only receivers' interfaces have any, to the receiver's processor; their numbers.
-///
-/// # Errors
-/// There are none.
-pub fn place_receive_path(receive: Receive) -> Result<Vec<u32>, Failure> {
-    let prefix = format!("napi/{INTERFACE}-");
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").map_err(Failure::io("reading /proc"))?.flatten() {
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if name.starts_with(&prefix) {
-            let thread = entry.file_name().to_string_lossy().into_owned();
-            order("taskset", &["-pc", &RECEIVER_CORE.to_string(), &thread])?;
-            match receive.order {
-                Order::Urgent => order("chrt", &["-f", "-p", RECEIVE_PRIORITY, &thread])?,
-                Order::Behind => order("renice", &["-n", RECEIVE_NICENESS, "-p", &thread])?,
-                Order::Fair | Order::First => {}
-            }
-            found.extend(thread.parse::<u32>());
-        }
-    }
-    if found.is_empty() {
-        return Err(Failure::Unreadable("the kernel has no receive thread for the card".to_owned()));
-    }
-    Ok(found)
-}
-
-/// Binds all threads of a daemon to a processor, with this real-time priority if any.
-///
-/// # Errors
-/// It has ended.
-pub fn place(daemon: &Daemon, core: usize, priority: Option<&str>) -> Result<(), Failure> {
-    place_process(daemon.id().ok_or_else(ended)?, core, priority)
-}
-
-/// As [`place`], for any process.
-///
-/// # Errors
-/// It has ended.
-pub fn place_process(id: u32, core: usize, priority: Option<&str>) -> Result<(), Failure> {
-    let id = id.to_string();
-    order("taskset", &["-apc", &core.to_string(), &id])?;
-    priority.map_or(Ok(()), |priority| order("chrt", &["-a", "-f", "-p", priority, &id]))
-}
-
-/// Binds the calling thread to a processor, with this real-time priority if any.
-///
-/// # Errors
-/// The kernel refuses.
-pub fn sit_on(core: usize, priority: Option<&str>) -> Result<(), Failure> {
-    let mut set = CpuSet::new();
-    set.set(core);
-    sched_setaffinity(None, &set)
-        .map_err(|error| Failure::Io { doing: "choosing a processor".to_owned(), source: error.into() })?;
-    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
-    priority.map_or(Ok(()), |priority| order("chrt", &["-f", "-p", priority, &own]))
-}
-
-fn order(program: &str, arguments: &[&str]) -> Result<(), Failure> {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    process::must(command).map(drop)
 }
 
 /// Frames of `c` to `a` as the wire had them: such that never arrived, because the bridge did not know `a` then, and such that did.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use system::port::{PacketPort, Sender};
 
-use super::stage::{RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, sit_on};
+use super::placement::{RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, sit_on};
 use crate::bench::stats::quantile_of;
 use crate::failure::Failure;
 use crate::net::lan::INTERFACE;

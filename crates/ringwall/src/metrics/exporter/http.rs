@@ -1,16 +1,14 @@
-//! As much of HTTP/1.1 as a scraper needs: one request for one page, and the end of the connection.
+//! What scrapers ask for: one page.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::time::Instant;
+use std::io::{self, Read, Write};
 
 use super::super::family::Format;
+use crate::serving::http::{self, Fault, Head};
 
-/// Longest head of a request, in bytes.
-pub(super) const HEAD_BYTES_MAX: usize = 8192;
-/// Most fields in it.
-const FIELDS_MAX: usize = 64;
 /// Where the metrics are.
 const PATH: &str = "/metrics";
+/// The same address has two forms.
+const VARY: &str = "Vary: Accept\r\n";
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,68 +46,37 @@ impl Refusal {
     }
 }
 
-/// Reads a request until `deadline`.
-pub(super) fn read(stream: &mut impl Read, deadline: Instant) -> io::Result<Result<Wanted, Refusal>> {
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    loop {
-        if Instant::now() >= deadline {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        let count = match stream.read(&mut part) {
-            Ok(0) => return Ok(Err(Refusal::Malformed)),
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        head.extend_from_slice(&part[..count]);
-        if let Some(wanted) = parse(&head) {
-            return Ok(wanted);
-        }
-        if head.len() >= HEAD_BYTES_MAX {
-            return Ok(Err(Refusal::TooLong));
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        match fault {
+            Fault::Malformed | Fault::OtherLength => Refusal::Malformed,
+            Fault::TooLong => Refusal::TooLong,
         }
     }
 }
 
-/// None for a head that goes on.
-pub(super) fn parse(head: &[u8]) -> Option<Result<Wanted, Refusal>> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-    let mut request = httparse::Request::new(&mut fields);
-    match request.parse(head) {
-        Err(httparse::Error::TooManyHeaders) => Some(Err(Refusal::TooLong)),
-        Err(_) => Some(Err(Refusal::Malformed)),
-        Ok(httparse::Status::Partial) => None,
-        Ok(httparse::Status::Complete(_)) => Some(judge(&request)),
-    }
+/// Reads a request.
+pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, Refusal>> {
+    Ok(http::read(stream, |head| Ok((judge(head)?, 0)))?.map(|(wanted, _)| wanted))
 }
 
-fn judge(request: &httparse::Request<'_, '_>) -> Result<Wanted, Refusal> {
-    let field = |name: &str| {
-        let fields = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
-        fields.filter_map(|field| str::from_utf8(field.value).ok()).collect::<Vec<_>>().join(",")
-    };
-    let body = match request.method {
-        Some("GET") => true,
-        Some("HEAD") => false,
+fn judge(head: &Head<'_>) -> Result<Wanted, Refusal> {
+    let body = match head.method {
+        "GET" => true,
+        "HEAD" => false,
         _ => return Err(Refusal::Method),
     };
-    if !is_this_machine(&field("host")) {
+    if !http::host_name(&head.all("host")).is_some_and(is_this_machine) {
         return Err(Refusal::Stranger);
     }
-    let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default();
-    if path != PATH {
+    if head.target.split('?').next() != Some(PATH) {
         return Err(Refusal::Elsewhere);
     }
-    Ok(Wanted { format: negotiate(&field("accept")), body })
+    Ok(Wanted { format: negotiate(&head.all("accept")), body })
 }
 
 /// An address, or localhost; clients of HTTP/1.0 say nothing.
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
+fn is_this_machine(name: &str) -> bool {
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
@@ -141,33 +108,27 @@ pub(super) fn negotiate(accept: &str) -> Format {
 
 /// Answers with `text`.
 pub(super) fn answer(stream: &mut impl Write, wanted: Wanted, text: &str) -> io::Result<()> {
-    put(stream, "200 OK", wanted.format.content_type(), text, wanted.body)
+    let kind = wanted.format.content_type();
+    if wanted.body {
+        http::write(stream, "200 OK", kind, VARY, text.as_bytes())
+    } else {
+        http::write_head(stream, "200 OK", kind, VARY, Some(text.len()))
+    }
 }
 
 /// Answers that there is no page.
 pub(super) fn refuse(stream: &mut impl Write, refusal: Refusal) -> io::Result<()> {
     let (status, why) = refusal.status();
-    put(stream, status, "text/plain; charset=utf-8", &format!("{why}\n"), true)
-}
-
-fn put(stream: &mut impl Write, status: &str, kind: &str, text: &str, body: bool) -> io::Result<()> {
-    let (length, body) = (text.len(), if body { text } else { "" });
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
-         Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nVary: Accept\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    http::write(stream, status, "text/plain; charset=utf-8", VARY, format!("{why}\n").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::serving::http::{FIELDS_MAX, HEAD_BYTES_MAX};
 
-    fn parsed(text: &str) -> Option<Result<Wanted, Refusal>> {
-        parse(text.as_bytes())
+    fn parsed(text: &str) -> Result<Wanted, Refusal> {
+        read(&mut text.as_bytes()).expect("read")
     }
 
     /// What Prometheus 2.42 sends.
@@ -193,27 +154,24 @@ mod tests {
     #[test]
     fn only_the_page_that_there_is_is_given_to_who_asks_by_address() {
         let asks = |line: &str, host: &str| parsed(&format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        let page = |body| Some(Ok(Wanted { format: Format::Plain, body }));
+        let page = |body| Ok(Wanted { format: Format::Plain, body });
         for host in ["127.0.0.1:9477", "localhost", "[::1]:9477", "LOCALHOST:1"] {
             assert_eq!(asks("GET /metrics?x=1", host), page(true), "{host}");
         }
         assert_eq!(asks("HEAD /metrics", "127.0.0.1"), page(false));
         assert_eq!(parsed("GET /metrics HTTP/1.0\r\n\r\n"), page(true));
-        assert_eq!(asks("GET /metrics", "evil.example:9477"), Some(Err(Refusal::Stranger)));
-        assert_eq!(asks("POST /metrics", "127.0.0.1"), Some(Err(Refusal::Method)));
-        assert_eq!(asks("GET /", "127.0.0.1"), Some(Err(Refusal::Elsewhere)));
+        assert_eq!(asks("GET /metrics", "evil.example:9477"), Err(Refusal::Stranger));
+        assert_eq!(asks("POST /metrics", "127.0.0.1"), Err(Refusal::Method));
+        assert_eq!(asks("GET /", "127.0.0.1"), Err(Refusal::Elsewhere));
     }
 
     #[test]
     fn what_is_no_request_or_too_long_is_refused() {
-        assert_eq!(parsed("GET /metr"), None);
-        assert_eq!(parsed("\x16\x03\x01\x02\0"), Some(Err(Refusal::Malformed)));
+        assert_eq!(parsed("GET /metr"), Err(Refusal::Malformed));
+        assert_eq!(parsed("\x16\x03\x01\x02\0"), Err(Refusal::Malformed));
         let fields = "a: b\r\n".repeat(FIELDS_MAX + 1);
-        assert_eq!(parsed(&format!("GET /metrics HTTP/1.1\r\n{fields}\r\n")), Some(Err(Refusal::TooLong)));
-        let later = Instant::now() + Duration::from_secs(60);
+        assert_eq!(parsed(&format!("GET /metrics HTTP/1.1\r\n{fields}\r\n")), Err(Refusal::TooLong));
         let endless = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(2 * HEAD_BYTES_MAX));
-        assert_eq!(read(&mut endless.as_bytes(), later).expect("read"), Err(Refusal::TooLong));
-        assert_eq!(read(&mut &b"GET"[..], later).expect("read"), Err(Refusal::Malformed));
-        assert!(read(&mut &b"GET"[..], Instant::now()).is_err(), "its time is over");
+        assert_eq!(parsed(&endless), Err(Refusal::TooLong));
     }
 }

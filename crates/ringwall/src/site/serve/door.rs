@@ -1,12 +1,10 @@
 //! The door: listens, gives up what privileges it has, and answers hosts until its keeper is gone.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::net::{IpAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use authority::enrolment::by_service::Application;
@@ -14,22 +12,21 @@ use identity::certificate::HostCertificate;
 use identity::revocation::RevocationList;
 use identity::tls::{Credentials, NotLetIn, Server};
 use identity::{HostIdentity, Verified, pem};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use system::privilege;
-use system::sandbox::{self, Reach, User};
-use system::wait::{PollFd, PollFlags, wait};
 
 use super::super::signer;
-use super::counts::{Counts, Refusal};
 use super::http::{self, BadRequest, Wanted};
 use super::kept::HOSTS_MAX;
-use super::{Duty, Kept, Question, Reply};
+use super::refusal::Refusal;
+use super::{COMMAND, Duty, Kept, Question, Reply};
+use crate::companion;
 use crate::failure::Failure;
-use crate::report::hurried::Hurried;
 use crate::report::{Newest, Report, unix_s};
+use crate::serving::http::write as write_answer;
+use crate::serving::{Client, Counts, Hurried, Listener, Patience, Places, Recent, Service, Way, Who};
+use crate::serving::{door, locked, serve};
 
 /// Connections at one time.
-const CLIENTS_MAX: usize = 64;
+pub(super) const CLIENTS_MAX: usize = 64;
 /// Of one address: nobody takes all of them.
 pub(super) const CLIENTS_OF_ADDRESS_MAX: usize = 8;
 /// How long one may take to prove who he is.
@@ -53,91 +50,30 @@ const JSON: &str = "application/json";
 
 /// `ringwall site-door`, which `ringwall site serve` starts with a socket as its standard input.
 pub(crate) fn run() -> Result<(), Failure> {
-    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(Failure::new)?);
-    if stream.peer_addr().is_err() {
-        return Err(Failure::new("`ringwall site serve` starts its door by itself"));
-    }
-    // A service manager may signal every process of a service; the end of the keeper is the end of
-    // this one.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(Failure::new)?;
-    }
-    let end = stream.try_clone().map_err(Failure::new)?;
-    let mut keeper = Keeper::new(stream).map_err(Failure::new)?;
-    let duty: Duty = keeper.line().map_err(Failure::new)?;
+    let stream = companion::socket("`ringwall site serve` starts its door by itself")?;
+    let mut keeper = way_to_keeper(stream).map_err(Failure::new)?;
+    let end = keeper.socket().map_err(Failure::new)?;
+    let duty: Duty = keeper.receive().map_err(Failure::new)?;
     let listeners = duty.listen.iter().map(|address| {
-        let listener = TcpListener::bind(address);
+        let listener = TcpListener::bind(address).map(Listener::Tcp);
         listener.map_err(|error| Failure::new(format!("{address}: {error}; name another with --listen")))
     });
     let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
-    confine().map_err(Failure::new)?;
+    door::confine(COMMAND).map_err(Failure::new)?;
     let door = Arc::new(Door::open(&duty.identity, keeper)?);
+    let places = Places::new(CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX);
     for listener in listeners {
-        let door = Arc::clone(&door);
-        std::thread::Builder::new().spawn(move || serve(&door, &listener)).map_err(Failure::new)?;
+        let (places, door) = (Arc::clone(&places), Arc::clone(&door));
+        std::thread::Builder::new().spawn(move || serve(&listener, &places, &door)).map_err(Failure::new)?;
     }
     tracing::info!("hosts report to {:?}", duty.listen);
-    wait_for_end(&end, &door);
+    door::wait_for_end(&end, Some(TELL_EVERY), || door.tell_counts());
     Ok(())
 }
 
-/// Another user than root, no privilege, no file, no other port.
-fn confine() -> io::Result<()> {
-    let user = User::find()?;
-    sandbox::forbid_dumps()?;
-    privilege::become_user(&user, &[])?;
-    let landlocked = sandbox::confine(&Reach::default())?;
-    tracing::debug!("the door: Landlock is {landlocked}");
-    sandbox::end_at_attacks()
-}
-
-/// Returns when the keeper is gone; tells it of who was turned away meanwhile.
-fn wait_for_end(keeper: &UnixStream, door: &Door) {
-    loop {
-        // Without a wanted event, only the end of the other side is one.
-        let mut watched = [PollFd::new(keeper, PollFlags::RDHUP)];
-        match wait(&mut watched, Some(TELL_EVERY)) {
-            Ok(0) => door.tell_counts(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(_) | Err(_) => return,
-        }
-    }
-}
-
-/// The way to the keeper.
-pub(super) struct Keeper {
-    reader: BufReader<UnixStream>,
-    /// A question was begun and its answer did not come: what comes would be that of another.
-    is_lost: bool,
-}
-
-impl Keeper {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Keeper> {
-        stream.set_read_timeout(Some(KEEPER_TIME_MAX))?;
-        stream.set_write_timeout(Some(KEEPER_TIME_MAX))?;
-        Ok(Keeper { reader: BufReader::new(stream), is_lost: false })
-    }
-
-    fn line<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<T> {
-        let mut line = Vec::new();
-        self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-        Ok(serde_json::from_slice(&line)?)
-    }
-
-    fn say(&mut self, question: &Question) -> io::Result<()> {
-        let mut line = serde_json::to_vec(question)?;
-        line.push(b'\n');
-        self.reader.get_ref().write_all(&line)
-    }
-
-    fn ask(&mut self, question: &Question) -> io::Result<Reply> {
-        if self.is_lost {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        let reply = self.say(question).and_then(|()| self.line());
-        self.is_lost = reply.is_err();
-        reply
-    }
+/// The way to the keeper, through which a socket leads.
+pub(super) fn way_to_keeper(stream: UnixStream) -> io::Result<Way> {
+    Way::new(stream, Patience { say: Some(KEEPER_TIME_MAX), hear: KEEPER_TIME_MAX }, LINE_BYTES_MAX)
 }
 
 /// What the site has signed, as it was a moment ago.
@@ -153,75 +89,39 @@ struct Signed {
 pub(super) struct Door {
     server: Server,
     identity: HostIdentity,
-    keeper: Mutex<Keeper>,
-    signed: Mutex<Option<(Instant, Signed)>>,
-    clients: Mutex<BTreeMap<IpAddr, usize>>,
+    keeper: Mutex<Way>,
+    signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
-    applied: Mutex<BTreeMap<IpAddr, Instant>>,
+    applied: Mutex<BTreeMap<Who, Instant>>,
     counts: Counts,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Door {
-    pub(super) fn open(identity: &str, keeper: Keeper) -> Result<Door, Failure> {
+    pub(super) fn open(identity: &str, keeper: Way) -> Result<Door, Failure> {
         let server = Credentials::from_pem(identity, unix_s).and_then(|credentials| credentials.server());
         Ok(Door {
             server: server.map_err(Failure::new)?,
             identity: HostIdentity::from_pem(identity).map_err(Failure::new)?,
             keeper: Mutex::new(keeper),
-            signed: Mutex::default(),
-            clients: Mutex::default(),
+            signed: Recent::default(),
             reported: Mutex::default(),
             applied: Mutex::default(),
             counts: Counts::default(),
         })
     }
 
-    pub(super) fn tell_counts(&self) {
-        let counts = self.counts.take();
-        if !counts.is_empty() {
-            let mut keeper = locked(&self.keeper);
-            if !keeper.is_lost && keeper.say(&Question::Count(counts)).is_err() {
-                keeper.is_lost = true;
-            }
-        }
+    /// Tells the keeper who was turned away; whether it can still be told anything.
+    pub(super) fn tell_counts(&self) -> bool {
+        let counts: Vec<(String, u64)> =
+            self.counts.take().into_iter().map(|(word, count)| (word.to_owned(), count)).collect();
+        let mut keeper = locked(&self.keeper);
+        let _ = (!counts.is_empty()).then(|| keeper.say(&Question::Count(counts)));
+        !keeper.is_lost()
     }
 
-    /// Whether one more of this address may be answered; he is counted until he leaves.
-    fn enter(&self, address: IpAddr) -> bool {
-        let mut clients = locked(&self.clients);
-        let all: usize = clients.values().sum();
-        let of_address = clients.get(&address).copied().unwrap_or(0);
-        let may = all < CLIENTS_MAX && of_address < CLIENTS_OF_ADDRESS_MAX;
-        if may {
-            clients.insert(address, of_address + 1);
-        }
-        may
-    }
-
-    fn leave(&self, address: IpAddr) {
-        let mut clients = locked(&self.clients);
-        if let Some(count) = clients.get_mut(&address) {
-            *count -= 1;
-        }
-        clients.retain(|_, count| *count > 0);
-    }
-
-    /// What the site has signed, fetched anew after a while. Who looks for it waits for who fetches
-    /// it.
+    /// What the site has signed, fetched anew after a while.
     fn signed(&self) -> Result<Signed, Refusal> {
-        let mut held = locked(&self.signed);
-        if let Some((at, signed)) = &*held
-            && at.elapsed() < FRESH
-        {
-            return Ok(signed.clone());
-        }
-        let signed = self.fetch_signed().map_err(|_| Refusal::Silent)?;
-        *held = Some((Instant::now(), signed.clone()));
-        Ok(signed)
+        self.signed.get(FRESH, || self.fetch_signed().map_err(|_| Refusal::Silent))
     }
 
     fn fetch_signed(&self) -> io::Result<Signed> {
@@ -248,11 +148,11 @@ impl Door {
         Ok(Signed { policy, revoked: revoked.map(Arc::from), list, newest })
     }
 
-    /// The answer to what somebody at this address wants: its kind, and its body. Who shows no
+    /// The answer to what somebody wants: its kind, and its body. Who shows no
     /// certificate may apply with a token, which the signer looks at, and no more.
     fn answer_to(
         &self,
-        (address, host): (IpAddr, Option<&HostCertificate>),
+        (address, host): (Who, Option<&HostCertificate>),
         wanted: Wanted,
     ) -> Result<(&'static str, Vec<u8>), Refusal> {
         match (host, wanted) {
@@ -301,7 +201,7 @@ impl Door {
         }
     }
 
-    fn enrol(&self, address: IpAddr, application: &[u8]) -> Result<(&'static str, Vec<u8>), Refusal> {
+    fn enrol(&self, address: Who, application: &[u8]) -> Result<(&'static str, Vec<u8>), Refusal> {
         check_pace(&self.applied, address, ENROLMENT_EVERY)?;
         let application = Application::parse(application).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
         match self.sign(signer::Question::Enrolment(Box::new(application)))? {
@@ -319,23 +219,35 @@ impl Door {
         }
     }
 
-    fn converse(&self, stream: TcpStream, address: IpAddr) -> Result<(), Refusal> {
-        let stream = Hurried { stream, deadline: Instant::now() + HANDSHAKE_TIME_MAX };
+    fn answer_client(&self, client: Box<dyn Client>, who: Who) -> Result<(), Refusal> {
+        let stream = Hurried::new(client, HANDSHAKE_TIME_MAX);
         let (mut stream, host) = self.server.accept(stream).map_err(Refusal::NotLetIn)?;
-        stream.sock.deadline = Instant::now() + CLIENT_TIME_MAX;
+        stream.sock.give(CLIENT_TIME_MAX);
         let gone = |_| Refusal::NotLetIn(NotLetIn::Gone);
         let wanted = http::read(&mut stream).map_err(gone)?.map_err(Refusal::Request);
-        let outcome = wanted.and_then(|wanted| self.answer_to((address, host.as_deref()), wanted));
+        let outcome = wanted.and_then(|wanted| self.answer_to((who, host.as_deref()), wanted));
         let said = match &outcome {
-            Ok((kind, body)) => http::answer(&mut stream, "200 OK", kind, body),
+            Ok((kind, body)) => write_answer(&mut stream, "200 OK", kind, "", body),
             Err(refusal) => {
                 let line = format!("{}\n", refusal.word());
-                http::answer(&mut stream, refusal.status(), "text/plain; charset=utf-8", line.as_bytes())
+                write_answer(&mut stream, refusal.status(), "text/plain; charset=utf-8", "", line.as_bytes())
             }
         };
         stream.conn.send_close_notify();
         said.and_then(|()| stream.flush()).map_err(gone)?;
         outcome.map(drop)
+    }
+}
+
+impl Service for Door {
+    fn converse(&self, client: Box<dyn Client>, who: Who) {
+        let outcome = self.answer_client(client, who);
+        outcome.err().into_iter().for_each(|refusal| self.counts.add(refusal.word()));
+    }
+
+    /// Without a word: he would have to prove first who he is.
+    fn turn_away(&self, _client: Box<dyn Client>) {
+        self.counts.add(Refusal::TooMany.word());
     }
 }
 
@@ -353,30 +265,4 @@ fn check_pace<K: Ord>(asked: &Mutex<BTreeMap<K, Instant>>, who: K, every: Durati
     }
     asked.insert(who, Instant::now());
     Ok(())
-}
-
-pub(super) fn serve(door: &Arc<Door>, listener: &TcpListener) {
-    loop {
-        match listener.accept() {
-            Ok((stream, address)) => take_in(door, stream, address.ip()),
-            // No descriptor is left, for instance.
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
-        }
-    }
-}
-
-/// Answers him in a thread of his own, if not too many are being answered.
-fn take_in(door: &Arc<Door>, stream: TcpStream, address: IpAddr) {
-    if !door.enter(address) {
-        return door.counts.add(Refusal::TooMany);
-    }
-    let shared = Arc::clone(door);
-    let started = std::thread::Builder::new().spawn(move || {
-        let outcome = shared.converse(stream, address);
-        shared.leave(address);
-        outcome.err().into_iter().for_each(|refusal| shared.counts.add(refusal));
-    });
-    if started.is_err() {
-        door.leave(address);
-    }
 }

@@ -1,15 +1,11 @@
-//! As much of HTTP/1.1 as a host needs: one request, one answer, and the end of the connection.
+//! What hosts ask for.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read};
 
 use authority::enrolment::by_service::APPLICATION_LEN_MAX;
 
 use crate::report::BYTES_MAX;
-
-/// Longest head of a request, in bytes.
-const HEAD_BYTES_MAX: usize = 4096;
-/// Most fields in it.
-const FIELDS_MAX: usize = 32;
+use crate::serving::http::{self, Fault, Head};
 
 /// What a host wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +53,14 @@ impl BadRequest {
     }
 }
 
-/// What a head asks for, and the length of the body behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
-    path: Place,
-    body_at: usize,
-    body_len: usize,
+impl From<Fault> for BadRequest {
+    fn from(fault: Fault) -> BadRequest {
+        match fault {
+            Fault::Malformed => BadRequest::Malformed,
+            Fault::TooLong => BadRequest::TooLong,
+            Fault::OtherLength => BadRequest::NoLength,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,70 +85,18 @@ impl Place {
 
 /// Reads a request.
 pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, BadRequest>> {
-    let mut bytes = Vec::new();
-    let head = loop {
-        if !more(stream, &mut bytes, HEAD_BYTES_MAX)? {
-            return Ok(Err(BadRequest::Malformed));
-        }
-        match parse(&bytes) {
-            Some(Ok(head)) => break head,
-            Some(Err(bad)) => return Ok(Err(bad)),
-            None if bytes.len() >= HEAD_BYTES_MAX => return Ok(Err(BadRequest::TooLong)),
-            None => {}
-        }
-    };
-    let whole = head.body_at + head.body_len;
-    while bytes.len() < whole {
-        if !more(stream, &mut bytes, whole)? {
-            return Ok(Err(BadRequest::Malformed));
-        }
-    }
-    // One request per connection: what follows it is never read as anything, so an answer does
-    // not depend on whether TCP delivered it with the request or later.
-    bytes.truncate(whole);
-    Ok(Ok(match head.path {
-        Place::Report => Wanted::Report(bytes.split_off(head.body_at)),
+    Ok(http::read(stream, judge)?.map(|(place, body)| match place {
+        Place::Report => Wanted::Report(body),
         Place::Policy => Wanted::Policy,
         Place::Revoked => Wanted::Revoked,
-        Place::Renewal => Wanted::Renewal(bytes.split_off(head.body_at)),
-        Place::Enrolment => Wanted::Enrolment(bytes.split_off(head.body_at)),
+        Place::Renewal => Wanted::Renewal(body),
+        Place::Enrolment => Wanted::Enrolment(body),
     }))
 }
 
-/// Reads on, to `most` and a part; whether there was more.
-fn more(stream: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
-    let mut part = [0; 4096];
-    let room = part.len().min(most.saturating_sub(bytes.len()).max(1));
-    loop {
-        match stream.read(&mut part[..room]) {
-            Ok(count) => {
-                bytes.extend_from_slice(&part[..count]);
-                return Ok(count > 0);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// None for a head that goes on.
-fn parse(bytes: &[u8]) -> Option<Result<Head, BadRequest>> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-    let mut request = httparse::Request::new(&mut fields);
-    match request.parse(bytes) {
-        Err(httparse::Error::TooManyHeaders) => Some(Err(BadRequest::TooLong)),
-        Err(_) => Some(Err(BadRequest::Malformed)),
-        Ok(httparse::Status::Partial) => None,
-        Ok(httparse::Status::Complete(at)) => Some(judge(&request, at)),
-    }
-}
-
-fn judge(request: &httparse::Request<'_, '_>, body_at: usize) -> Result<Head, BadRequest> {
-    let field = |name: &str| {
-        let mut found = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
-        (found.next(), found.next().is_some())
-    };
-    let (method, path) = match request.path.unwrap_or_default() {
+/// What a head asks for, and the length of the body behind it.
+fn judge(head: &Head<'_>) -> Result<(Place, usize), BadRequest> {
+    let (method, place) = match head.target {
         crate::report::REPORT_PATH => ("POST", Place::Report),
         crate::report::POLICY_PATH => ("GET", Place::Policy),
         crate::report::REVOKED_PATH => ("GET", Place::Revoked),
@@ -158,48 +104,20 @@ fn judge(request: &httparse::Request<'_, '_>, body_at: usize) -> Result<Head, Ba
         crate::report::ENROLMENT_PATH => ("POST", Place::Enrolment),
         _ => return Err(BadRequest::Elsewhere),
     };
-    if request.method != Some(method) {
+    if head.method != method {
         return Err(BadRequest::Method);
     }
-    // One way alone to say how long it is, and said once: no two readers may see different
-    // requests.
-    if field("transfer-encoding").0.is_some() {
-        return Err(BadRequest::NoLength);
-    }
-    let body_len = match field("content-length") {
-        (_, true) => return Err(BadRequest::Malformed),
-        (None, false) if path.body_max().is_some() => return Err(BadRequest::NoLength),
-        (None, false) => 0,
-        (Some(field), false) => length(field.value).ok_or(BadRequest::Malformed)?,
+    let body_len = match (head.body_len()?, place.body_max()) {
+        (None, Some(_)) => return Err(BadRequest::NoLength),
+        (len, _) => len.unwrap_or(0),
     };
-    if body_len > path.body_max().unwrap_or(0) {
-        Err(BadRequest::TooLong)
-    } else {
-        Ok(Head { path, body_at, body_len })
-    }
-}
-
-/// Digits and nothing else; what does not fit is as long as anything may be.
-fn length(value: &[u8]) -> Option<usize> {
-    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    is_number.then(|| str::from_utf8(value).ok()?.parse().ok().or(Some(usize::MAX))).flatten()
-}
-
-/// Answers.
-pub(super) fn answer(stream: &mut impl Write, status: &str, kind: &str, body: &[u8]) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body)?;
-    stream.flush()
+    if body_len > place.body_max().unwrap_or(0) { Err(BadRequest::TooLong) } else { Ok((place, body_len)) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serving::http::{FIELDS_MAX, HEAD_BYTES_MAX};
 
     fn asked(text: &str) -> Result<Wanted, BadRequest> {
         read(&mut text.as_bytes()).expect("read")

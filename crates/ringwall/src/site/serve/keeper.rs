@@ -1,9 +1,8 @@
 //! The keeper: answers its door from the site's directory, until the door is gone.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +16,12 @@ use crate::companion;
 use crate::failure::Failure;
 use crate::report::BYTES_MAX;
 use crate::report::forecast::{millis, now_unix_ms};
+use crate::serving::{Patience, Way};
 
 /// Longest question: a report, with what JSON makes of it, and the name of its host.
-const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
+pub(super) const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
+/// A door that does not read hangs, and the service begins anew. It may be silent for long.
+pub(super) const PATIENCE: Patience = Patience { say: None, hear: Duration::from_secs(30) };
 /// A host that has not reported for this long is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// How often that, and whether the identity has changed, is looked at: a door says something as
@@ -43,8 +45,9 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
     }
     let reports = Reports::open(&arguments.dir)?;
     let failed = |error: io::Error| Failure::new(format!("the door of the service does not start: {error}"));
-    let mut door = companion::start(COMMAND).map_err(failed)?;
-    say_to(&mut door, &Duty { listen, identity: text.to_string() }).map_err(failed)?;
+    let door = companion::start(COMMAND).map_err(failed)?;
+    let mut door = Way::new(door, PATIENCE, QUESTION_BYTES_MAX).map_err(failed)?;
+    door.say(&Duty { listen, identity: text.to_string() }).map_err(failed)?;
     Keeper::new(&arguments.dir, &arguments.signer, reports).run(door, &arguments.identity, &text)
 }
 
@@ -66,12 +69,6 @@ fn listen(arguments: &ServeArguments, identity: &HostIdentity) -> Vec<SocketAddr
     if arguments.listen.is_empty() { own.collect() } else { arguments.listen.clone() }
 }
 
-fn say_to(door: &mut UnixStream, message: &impl serde::Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    door.write_all(&line)
-}
-
 pub(super) struct Keeper {
     directory: PathBuf,
     /// Where the signer is asked.
@@ -85,19 +82,13 @@ impl Keeper {
         Keeper { directory: directory.to_owned(), signer: signer.to_owned(), reports, forgot_ms: 0 }
     }
 
-    pub(super) fn run(mut self, mut door: UnixStream, identity: &Path, text: &str) -> Result<(), Failure> {
-        let mut reader = BufReader::new(door.try_clone().map_err(Failure::new)?);
-        let mut line = Vec::new();
+    pub(super) fn run(mut self, mut door: Way, identity: &Path, text: &str) -> Result<(), Failure> {
         loop {
-            line.clear();
-            let read = reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line);
-            if read.is_err() || line.pop() != Some(b'\n') {
-                return Err(Failure::new("the door of the service is gone; see its line above"));
-            }
-            let question = serde_json::from_slice(&line);
-            let question = question.map_err(|error| Failure::new(format!("the door of the service: {error}")))?;
+            let question = door.receive();
+            let question =
+                question.map_err(|error| Failure::new(format!("the door of the service is gone: {error}")))?;
             if let Some(reply) = self.answer(question) {
-                say_to(&mut door, &reply).map_err(Failure::new)?;
+                door.say(&reply).map_err(Failure::new)?;
             }
             if self.is_time_to_look() && files::read(identity).is_ok_and(|now| now.as_str() != text) {
                 tracing::info!("{} is renewed; the service ends and is started again with it", identity.display());

@@ -7,14 +7,13 @@
 //! at a time to the keeper.
 //!
 //! - `keeper.rs`: the keeper; `kept.rs`: its database; `door.rs`: the door; `http.rs`: requests and
-//!   answers; `counts.rs`: whom it
-//!   turned away, by reason.
+//!   answers; `refusal.rs`: why somebody is turned away. What doors have in common is in `serving/`.
 
-mod counts;
 mod door;
 mod http;
 mod keeper;
 pub(super) mod kept;
+mod refusal;
 #[cfg(test)]
 mod tests;
 

@@ -16,11 +16,12 @@ use identity::tls::{Credentials, Service};
 use identity::{HostIdentity, Profile};
 use wire::MacAddress;
 
-use super::door::{CLIENTS_OF_ADDRESS_MAX, Door, Keeper as ToKeeper, REPORT_EVERY, serve};
-use super::keeper::Keeper;
+use super::door::{CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX, Door, REPORT_EVERY, way_to_keeper};
+use super::keeper::{Keeper, PATIENCE, QUESTION_BYTES_MAX};
 use super::kept::{Reports, Row};
 use crate::report::tests::report;
 use crate::report::{BYTES_MAX, Newest, Proof, Way, unix_s};
+use crate::serving::{Listener, Places, Way as Line, serve};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A loaded machine is given this.
@@ -99,12 +100,14 @@ fn start(site: &Site) -> (Arc<Door>, SocketAddr) {
     let keeper = Keeper::new(&site.directory(), &site.place.path().join("signer"), reports);
     let file = site.place.path().join("service.pem");
     let text = identity.clone();
+    let theirs = Line::new(theirs, PATIENCE, QUESTION_BYTES_MAX).expect("theirs");
     std::thread::spawn(move || keeper.run(theirs, &file, &text));
-    let door = Arc::new(Door::open(&identity, ToKeeper::new(ours).expect("ours")).expect("a door"));
+    let door = Arc::new(Door::open(&identity, way_to_keeper(ours).expect("ours")).expect("a door"));
     let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
     let shared = Arc::clone(&door);
-    std::thread::spawn(move || serve(&shared, &listener));
+    let places = Places::new(CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX);
+    std::thread::spawn(move || serve(&Listener::Tcp(listener), &places, &shared));
     (door, address)
 }
 

@@ -10,7 +10,7 @@ use super::super::TakeoverError;
 use super::super::error::Doing;
 use super::super::filter::table_name;
 use super::super::nic::free_name;
-use super::super::take::Work;
+use super::super::work::Work;
 use super::guard::Guard;
 use crate::tap_device;
 

@@ -23,6 +23,7 @@
 mod belt;
 mod clear;
 mod divert;
+pub(super) mod fence;
 mod guard;
 mod redirect;
 #[cfg(test)]
@@ -31,7 +32,6 @@ mod tests;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
@@ -40,15 +40,16 @@ use super::error::Doing;
 use super::filter::{MARK, table_name};
 use super::nft;
 use super::nic::free_name;
-use super::place::Place;
-use super::seclude::Secluded;
+use super::place::{BPF_FILES, Place};
+use super::secluded::Secluded;
 use super::state::{InnerKind, Phase, State};
-use super::take::Work;
+use super::work::Work;
 use super::{Inner, Instruction, Kept, TakeoverError, settings};
 use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
 use crate::tap_device::{self, TapOptions};
 
+pub use fence::Fence;
 pub use guard::Admitted;
 
 use belt::{Belt, Of, Side};
@@ -71,10 +72,9 @@ pub fn not_opened(kept: Option<Kept>) -> Vec<Instruction> {
 /// stack. No other frame that comes in has one.
 pub const OPENED_MARK: u32 = 0x5257_4f50;
 
-/// Where a file system of kind `bpf` is mounted, by systemd or `tc` if not by us; our directory there;
-/// and the kind's number (linux/magic.h).
-pub(super) const BPF_FILES: &str = "/sys/fs/bpf";
+/// Our directory among the files of kind `bpf`.
 const DIRECTORY: &str = "ringwall";
+/// The number of that kind (linux/magic.h).
 const BPF_MAGIC: i64 = 0xcafe_4a11;
 
 impl Work<'_> {
@@ -202,49 +202,6 @@ pub(super) fn open(
     }
     Names::of(place, state).forget()?;
     super::filter::open(interface)
-}
-
-/// What stands around a card that stays in place. It stays when this is dropped.
-#[derive(Clone, Debug)]
-pub struct Fence {
-    /// None where the kernel carries the bulk.
-    guard: Option<Guard>,
-    belt: Belt,
-}
-
-impl Fence {
-    /// Messages of ARP in clear that ended in front of the card since this daemon took it.
-    #[must_use]
-    pub fn arp_dropped(&self) -> u64 {
-        self.guard.as_ref().map_or(0, Guard::arp_dropped)
-    }
-
-    /// Other frames that ended there since then.
-    #[must_use]
-    pub fn others_dropped(&self) -> u64 {
-        self.guard.as_ref().map_or(0, Guard::others_dropped)
-    }
-
-    /// Hands all frames in clear to the daemon, which judges them by its rules; or, as at the
-    /// start, a sample.
-    pub fn set_open(&self, open: bool) {
-        if let Some(guard) = &self.guard {
-            guard.set_open(open);
-        }
-    }
-
-    /// The TAP by which frames in clear come, with vnet headers of
-    /// [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
-    #[must_use]
-    pub fn clear(&self) -> Option<Arc<OwnedFd>> {
-        self.guard.as_ref().and_then(Guard::clear)
-    }
-
-    /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken again.
-    #[must_use]
-    pub fn is_torn(&self) -> bool {
-        self.belt.dropped() > 0
-    }
 }
 
 /// What comes in at the card, and what goes out by it: the first only with the mark of what was

@@ -15,7 +15,7 @@ use shield::Hook;
 
 use super::NAME;
 use super::flood::Pace;
-use super::stage::Receive;
+use super::placement::Receive;
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};
 use crate::bench::{Schedule, twice};

@@ -10,9 +10,11 @@ use shield::Hook;
 use super::{hook_line, without};
 use crate::bench::mode::Cable;
 use crate::bench::nonces::NAME;
+use crate::bench::nonces::books::memory_mib;
+use crate::bench::nonces::flood::AHEAD;
 use crate::bench::nonces::flood::{self, Flood, Pace};
-use crate::bench::nonces::stage::{
-    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, memory_mib, place, place_receive_path, receive_in_a_thread, sit_on,
+use crate::bench::nonces::placement::{
+    RECEIVER_CORE, Receive, SENDER_CORE, place, place_receive_path, receive_in_a_thread, sit_on,
 };
 use crate::bench::row::Row;
 use crate::bench::s_arp::{Borne, Forger, HOSTS, Load, Parties};

@@ -13,11 +13,13 @@ use super::asking::{Answered, ask_until};
 use super::forgery::{Forgery, Known};
 use super::{Role, Victim, hook_line};
 use crate::bench::cpu;
+use crate::bench::nonces::books::{busy, forged_to, memory_mib, worked};
+use crate::bench::nonces::flood::AHEAD;
 use crate::bench::nonces::flood::Pace;
-use crate::bench::nonces::stage::{
-    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, forged_to, hear, memory_mib, place,
-    place_receive_path, play, receive_in_a_thread, shelter, worked,
+use crate::bench::nonces::placement::{
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread,
 };
+use crate::bench::nonces::stage::{hear, play, shelter};
 use crate::bench::nonces::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::cleanup::Run;
 use crate::failure::Failure;

@@ -18,12 +18,14 @@ use identity::aead::Suite;
 use shield::{Hook, Layers};
 
 use super::NAME;
+use super::books::{busy, forged_to};
+use super::flood::AHEAD;
 use super::flood::{self, Flood, Pace};
 use super::peer::Peer;
-use super::stage::{
-    AHEAD, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, busy, forged_to, place, place_receive_path,
-    receive_in_a_thread, start_at,
+use super::placement::{
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_receive_path, receive_in_a_thread,
 };
+use super::starting::start_at;
 use super::stream::{PAYLOAD_LEN, PER_SECOND, Stream};
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};

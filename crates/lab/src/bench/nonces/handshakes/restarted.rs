@@ -30,8 +30,10 @@ use crate::net::flood::{FRAMES_MAX, Flood, Rate};
 use crate::net::{Host, Lan, LanPlan, process};
 
 use super::super::NAME;
+use super::super::books::{busy, forged_to};
 use super::super::peer::Peer;
-use super::super::stage::{RECEIVER_CORE, Receive, SENDER_CORE, busy, forged_to, place, receive_in_a_thread, start_at};
+use super::super::placement::{RECEIVER_CORE, Receive, SENDER_CORE, place, receive_in_a_thread};
+use super::super::starting::start_at;
 
 /// What a host says of its peers is on its disk by then.
 const KEPT_AFTER: Duration = Duration::from_secs(12);

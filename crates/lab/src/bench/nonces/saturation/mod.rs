@@ -17,7 +17,7 @@ use identity::aead::Suite;
 use shield::Layers;
 
 use super::NAME;
-use super::stage::Receive;
+use super::placement::Receive;
 use crate::bench::plot::Figure;
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median, present};

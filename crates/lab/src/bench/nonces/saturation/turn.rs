@@ -13,7 +13,8 @@ use bump::Meta;
 use system::port::{PacketPort, Sender};
 
 use crate::bench::cpu;
-use crate::bench::nonces::stage::{RECEIVER_CORE, SENDER_CORE, sit_on, worked};
+use crate::bench::nonces::books::worked;
+use crate::bench::nonces::placement::{RECEIVER_CORE, SENDER_CORE, sit_on};
 use crate::failure::Failure;
 use crate::guard::Daemon;
 use crate::net::Host;

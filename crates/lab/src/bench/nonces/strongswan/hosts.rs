@@ -12,11 +12,12 @@ use std::time::Duration;
 use serde_json::Value;
 use shield::Hook;
 
+use super::super::books::{busy, forged_to, memory_of, sent_by};
 use super::super::flood::Pace;
-use super::super::stage::{
-    self, Measured, RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, Seen, forged_to, memory_of, place,
-    place_process, place_receive_path, play, receive_in_a_thread, sent_by,
+use super::super::placement::{
+    RECEIVER_CORE, Receive, SENDER_CORE, STREAM_PRIORITY, place, place_process, place_receive_path, receive_in_a_thread,
 };
+use super::super::stage::{Measured, Seen, play};
 use super::super::stream::{PAYLOAD_LEN, Sample, Stream};
 use super::forgery::Forgery;
 use crate::bench::cpu;
@@ -355,9 +356,4 @@ fn overhear(lan: &Lan) -> Result<Frame, Failure> {
     let mut frames = watch.stop()?;
     frames.retain(|frame| is_esp(frame, b.ip) && frame.0.len() > PAYLOAD_LEN);
     frames.pop().ok_or_else(|| Failure::Unreadable("no packet of the tunnel was overheard".to_owned()))
-}
-
-/// A run that says nothing, and why.
-pub fn busy(what: &str) -> Failure {
-    stage::busy(what)
 }

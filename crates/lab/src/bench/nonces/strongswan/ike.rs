@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::flood::Pace;
-use super::super::stage::{Measured, Receive, SENDER_CORE, sit_on};
+use super::super::placement::{Receive, SENDER_CORE, sit_on};
+use super::super::stage::Measured;
 use super::super::{Series, row};
 use super::forgery::Pretence;
 use super::hosts::{Front, Hosts};

@@ -15,7 +15,8 @@ use std::path::Path;
 use shield::Hook;
 
 use super::flood::Pace;
-use super::stage::{Measured, Receive};
+use super::placement::Receive;
+use super::stage::Measured;
 use super::{Series, row, with_costs};
 use crate::bench::row::Row;
 use crate::bench::{Schedule, twice};

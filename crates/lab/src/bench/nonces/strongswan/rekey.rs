@@ -9,9 +9,10 @@ use std::time::Duration;
 use shield::Hook;
 
 use super::super::NAME;
-use super::super::stage::Receive;
+use super::super::books::busy;
+use super::super::placement::Receive;
 use super::super::stream::PER_SECOND;
-use super::hosts::{Front, Hosts, busy};
+use super::hosts::{Front, Hosts};
 use super::losses::Losses;
 use crate::bench::row::Row;
 use crate::bench::stats::{Series, median};

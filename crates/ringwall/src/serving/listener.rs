@@ -1,12 +1,13 @@
-//! Listening where this machine alone comes to: at a port of the loopback interface, or at a socket
-//! in the file system.
+//! Where clients come to: at a port, or at a socket in the file system.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use system::privilege;
 
 use crate::config::LocalAddress;
 
@@ -16,9 +17,24 @@ pub(crate) enum Listener {
     Unix(UnixListener),
 }
 
+/// Who is at the other end, as far as the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    Address(IpAddr),
+    /// An account of this machine.
+    User(u32),
+}
+
 /// A client, by whatever way it came.
 pub(crate) trait Client: Read + Write + Send {
+    /// Has each reading and each writing from now on take no longer than `time`, which is not zero.
     fn limit(&self, time: Duration) -> io::Result<()>;
+}
+
+impl Client for Box<dyn Client> {
+    fn limit(&self, time: Duration) -> io::Result<()> {
+        (**self).limit(time)
+    }
 }
 
 impl Client for TcpStream {
@@ -49,17 +65,17 @@ impl Listener {
         }
     }
 
-    /// Hands over each client that comes, without end.
-    pub(crate) fn serve(&self, mut take_in: impl FnMut(Box<dyn Client>)) {
-        loop {
-            let client: io::Result<Box<dyn Client>> = match self {
-                Listener::Tcp(listener) => listener.accept().map(|(client, _)| Box::new(client) as Box<dyn Client>),
-                Listener::Unix(listener) => listener.accept().map(|(client, _)| Box::new(client) as Box<dyn Client>),
-            };
-            match client {
-                Ok(client) => take_in(client),
-                // No descriptor is left, for instance.
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+    /// The next client that comes.
+    pub(super) fn accept(&self) -> io::Result<(Box<dyn Client>, Who)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (client, address) = listener.accept()?;
+                Ok((Box::new(client), Who::Address(address.ip())))
+            }
+            Listener::Unix(listener) => {
+                let (client, _) = listener.accept()?;
+                let user = privilege::user_of_peer(&client)?;
+                Ok((Box::new(client), Who::User(user)))
             }
         }
     }
@@ -75,38 +91,5 @@ pub(crate) fn remove_socket(name: &Path) -> io::Result<()> {
             Err(_) => std::fs::remove_file(name),
         },
         Ok(_) => Err(io::Error::other("something else than a socket has this name")),
-    }
-}
-
-/// A client with a time by which all must be over, however slowly it reads or writes.
-pub(crate) struct Hurried<'a> {
-    pub(crate) client: &'a mut dyn Client,
-    pub(crate) deadline: Instant,
-}
-
-impl Hurried<'_> {
-    fn hurry(&self) -> io::Result<()> {
-        match self.deadline.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => self.client.limit(left),
-        }
-    }
-}
-
-impl Read for Hurried<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.client.read(bytes)
-    }
-}
-
-impl Write for Hurried<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.client.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.client.flush()
     }
 }

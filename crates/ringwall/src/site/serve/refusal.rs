@@ -1,7 +1,4 @@
-//! Whom a door turned away, by reason.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+//! Why the door turns somebody away.
 
 use identity::tls::NotLetIn;
 
@@ -100,21 +97,5 @@ impl Refusal {
             Refusal::Absent => "404 Not Found",
             Refusal::NotKept(_) | Refusal::TooMany | Refusal::Silent => "503 Service Unavailable",
         }
-    }
-}
-
-/// So many since the last time.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Counts {
-    pub(super) fn add(&self, refusal: Refusal) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(refusal.word()).or_default() += 1;
-    }
-
-    /// All of them, which begin at zero again.
-    pub(super) fn take(&self) -> Vec<(String, u64)> {
-        let counts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        counts.into_iter().map(|(word, count)| (word.to_owned(), count)).collect()
     }
 }

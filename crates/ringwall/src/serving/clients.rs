@@ -1,0 +1,137 @@
+//! A thread for each client, and no more of them than may be.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::http::HEAD_BYTES_MAX;
+use super::hurried::Hurried;
+use super::listener::{Client, Listener, Who};
+use super::locked;
+
+/// How long one that is turned away may take.
+const REFUSAL_TIME_MAX: Duration = Duration::from_millis(50);
+
+/// So many at one time, and of one address or account a part of them: nobody takes all.
+#[derive(Debug)]
+pub(crate) struct Places {
+    most: usize,
+    most_of_one: usize,
+    taken: Mutex<BTreeMap<Who, usize>>,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    who: Who,
+}
+
+impl Places {
+    pub(crate) fn new(most: usize, most_of_one: usize) -> Arc<Places> {
+        Arc::new(Places { most, most_of_one, taken: Mutex::default() })
+    }
+
+    /// A place for this one, if there is one.
+    pub(crate) fn take(self: &Arc<Places>, who: Who) -> Option<Place> {
+        let mut taken = locked(&self.taken);
+        let all: usize = taken.values().sum();
+        let of_one = taken.get(&who).copied().unwrap_or(0);
+        if all >= self.most || of_one >= self.most_of_one {
+            return None;
+        }
+        taken.insert(who, of_one + 1);
+        Some(Place { places: Arc::clone(self), who })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = locked(&self.places.taken);
+        if let Some(count) = taken.get_mut(&self.who) {
+            *count -= 1;
+        }
+        taken.retain(|_, count| *count > 0);
+    }
+}
+
+/// What a door does with those who come.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// Answers one.
+    fn converse(&self, client: Box<dyn Client>, who: Who);
+
+    /// Turns one away for whom there is no place. The next one waits meanwhile.
+    fn turn_away(&self, client: Box<dyn Client>);
+}
+
+/// Has each client that comes answered in a thread of its own, without end.
+pub(crate) fn serve<S: Service>(listener: &Listener, places: &Arc<Places>, service: &Arc<S>) {
+    loop {
+        let Ok((client, who)) = listener.accept() else {
+            // No descriptor is left, for instance.
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        let Some(place) = places.take(who) else {
+            service.turn_away(client);
+            continue;
+        };
+        let service = Arc::clone(service);
+        // Where no thread can be had, the client is closed and its place is free again.
+        let _ = std::thread::Builder::new().spawn(move || {
+            service.converse(client, who);
+            drop(place);
+        });
+    }
+}
+
+/// A client that is turned away, as far as it has spoken: an answer is lost with what was not read.
+pub(crate) fn hear_out(client: Box<dyn Client>) -> Hurried<Box<dyn Client>> {
+    let mut client = Hurried::new(client, REFUSAL_TIME_MAX);
+    let _ = client.read(&mut [0; HEAD_BYTES_MAX]);
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_account_takes_its_part_and_leaves_the_rest_to_others() {
+        let places = Places::new(4, 2);
+        let take = |user| places.take(Who::User(user));
+        let held = [take(1).expect("one"), take(1).expect("two")];
+        assert!(take(1).is_none(), "its part");
+        let other = take(2).expect("of another account");
+        let last = places.take(Who::Address([127, 0, 0, 1].into())).expect("by another way");
+        assert!(take(3).is_none(), "all of them");
+        drop(other);
+        assert!(take(1).is_none());
+        drop(held);
+        let again = [take(1).expect("one"), take(1).expect("two")];
+        drop((again, last));
+        assert!(locked(&places.taken).is_empty(), "nobody is remembered who has no place");
+    }
+
+    proptest! {
+        #[test]
+        fn there_are_never_more_than_may_be(steps in proptest::collection::vec((0_u32..5, any::<bool>()), 1..200)) {
+            let places = Places::new(6, 3);
+            let mut held: Vec<Place> = Vec::new();
+            for (user, comes) in steps {
+                let of_one = |held: &[Place]| held.iter().filter(|place| place.who == Who::User(user)).count();
+                if comes {
+                    let may = held.len() < 6 && of_one(&held) < 3;
+                    let place = places.take(Who::User(user));
+                    prop_assert_eq!(place.is_some(), may);
+                    held.extend(place);
+                } else if let Some(at) = held.iter().position(|place| place.who == Who::User(user)) {
+                    held.remove(at);
+                }
+            }
+        }
+    }
+}
