@@ -2,6 +2,8 @@
 # Closes an interface at the card's own hooks, or opens it again: closed.sh close|open INTERFACE
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
+# A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
+# and whose device is yet to be made (record 0104).
 set -eu
 
 fail() {
@@ -9,15 +11,20 @@ fail() {
     exit 1
 }
 
-[ $# -eq 2 ] || fail "usage: closed.sh close|open INTERFACE"
-action=$1
-interface=$2
-case $interface in
-'' | . | .. | *[!A-Za-z0-9._@-]*) fail "not an interface name: $interface" ;;
-esac
-[ ${#interface} -le 15 ] || fail "not an interface name: $interface"
+usage() {
+    fail "usage: closed.sh close|open INTERFACE, or closed.sh ahead"
+}
+
+enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
 PATH=$PATH:/usr/sbin:/sbin
 command -v nft >/dev/null || fail "the program nft is missing: install nftables"
+
+check_name() {
+    case $1 in
+    '' | . | .. | *[!A-Za-z0-9._@-]*) return 1 ;;
+    esac
+    [ ${#1} -le 15 ]
+}
 
 # A device that was just made is closed by a rule of udev. Whoever opens it must not come before that.
 await_udev() {
@@ -29,21 +36,83 @@ await_udev() {
 }
 
 # nft takes no dots and hyphens in a name, so they are spelled out and no two interfaces share a table.
-table=ringwall_closed_$(printf %s "$interface" | sed 's/_/__/g; s/\./_2e/g; s/-/_2d/g; s/@/_40/g')
-case $action in
-close)
-    nft -f - <<RULES
-table netdev $table
-delete table netdev $table
-table netdev $table {
+table() {
+    printf 'ringwall_closed_'
+    printf %s "$interface" | sed 's/_/__/g; s/\./_2e/g; s/-/_2d/g; s/@/_40/g'
+}
+
+# The card and the number of a VLAN: as a daemon has noted them, or else as the name tells them.
+find_card() {
+    note=/var/lib/ringwall/$interface.vlan
+    if [ -r "$note" ]; then
+        read -r card vlan <"$note"
+    else
+        card=${interface%.*} vlan=${interface##*.}
+    fi
+    case $vlan in '' | *[!0-9]* | 0* | ?????*) return 1 ;; esac
+    check_name "$card" && [ -e "/sys/class/net/$card" ]
+}
+
+# Where `nft` reads, it sees a tag be it in the frame or beside it. The kernel takes off one with number 0, and looks
+# at the next.
+at_card() {
+    for side in "from_card ingress" "to_card egress"; do
+        cat <<RULES
+    chain ${side% *} {
+        type filter hook ${side#* } device "$card" priority -500;
+        @ll,96,16 { 0x8100, 0x88a8 } @ll,116,12 $vlan drop
+        @ll,96,16 { 0x8100, 0x88a8 } @ll,116,12 0 @ll,128,16 { 0x8100, 0x88a8 } drop
+    }
+RULES
+    done
+}
+
+at_device() {
+    cat <<RULES
     chain from_wire { type filter hook ingress device "$interface" priority -500; policy drop; }
     chain to_wire { type filter hook egress device "$interface" priority -500; policy drop; }
-}
 RULES
+}
+
+# Puts the chains that are read in place of those that stand.
+put() {
+    table=$(table)
+    {
+        printf 'table netdev %s\ndelete table netdev %s\ntable netdev %s {\n' "$table" "$table" "$table"
+        cat
+        echo "}"
+    } | nft -f -
+}
+
+# Who makes a device again while a daemon guards it finds it shut by the daemon (record 0104).
+close_ahead() {
+    for unit in "$enabled"*.service; do
+        interface=${unit#"$enabled"}
+        interface=${interface%.service}
+        if check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] && find_card; then
+            at_card | put
+        fi
+    done
+}
+
+[ "$*" != ahead ] || {
+    close_ahead
+    exit 0
+}
+[ $# -eq 2 ] || usage
+interface=$2
+check_name "$interface" || fail "not an interface name: $interface"
+case $1 in
+close)
+    {
+        at_device
+        ! find_card || at_card
+    } | put
     ;;
 open)
     await_udev
+    table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
     ;;
-*) fail "usage: closed.sh close|open INTERFACE" ;;
+*) usage ;;
 esac

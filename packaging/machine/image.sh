@@ -10,7 +10,7 @@ directory=$1
 kernel=$2
 tree=$directory/tree-$kernel
 part=$tree.part
-packages="initramfs-tools zstd network-manager ifupdown wpasupplicant hostapd iw wireless-regdb"
+packages="initramfs-tools zstd network-manager dhcpcd ifupdown wpasupplicant hostapd iw wireless-regdb"
 
 mounted=""
 unmount() {
@@ -47,7 +47,7 @@ make_tree() {
     unmount
     rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
-    for unit in NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
+    for unit in dhcpcd NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
         wpa_supplicant hostapd apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true
     done
@@ -65,7 +65,8 @@ make_tree() {
 add_program() {
     rm -rf "$directory/package"
     for revision in 1 2; do
-        packaging/package.sh --program target/release/ringwall --revision "$revision" --out "$directory/package"
+        # It is unpacked at once.
+        packaging/package.sh --program target/release/ringwall --revision "$revision" --effort 0 --out "$directory/package"
     done
     # A tree of a former run has it already, whole.
     install -D -m 644 "$directory"/package/*-1_*.deb "$tree/opt/ringwall/first.deb"

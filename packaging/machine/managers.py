@@ -17,7 +17,11 @@ VLAN_BY_NETWORKD = {
     "/etc/systemd/network/40-card.network":
         f"[Match]\nName={CARD}\n[Network]\nVLAN={{interface}}\nLinkLocalAddressing=no\n",
 }
-NETWORKD = "[Match]\nName={interface}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n"
+NETWORKD = "[Match]\n{known_by}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n"
+NETWORKD_BY_NAME = NETWORKD.replace("{known_by}", "Name={interface}")
+# Whoever takes a card away, or another's address for it, would lose this one.
+NETWORKD_BY_ADDRESS = NETWORKD.replace("{known_by}", "PermanentMACAddress={mac}")
+DHCPCD = "interface {interface}\nstatic ip_address={ip}/24\nnoipv6\ndenyinterfaces rw*\n"
 IFUPDOWN = "auto lo\niface lo inet loopback\n{how} {{interface}}\n" \
            "iface {{interface}} inet static\naddress {{ip}}/24\n"
 # What NetworkManager keeps of a connection, in a file each.
@@ -67,9 +71,21 @@ MANAGERS = {
     },
     "networkd": {
         "interface": CARD,
-        "files": {"/etc/systemd/network/50-lan.network": NETWORKD},
+        "files": {"/etc/systemd/network/50-lan.network": NETWORKD_BY_NAME},
         "mode": "644",
         "units": "systemd-networkd",
+    },
+    "networkd-address": {
+        "interface": CARD,
+        "files": {"/etc/systemd/network/50-lan.network": NETWORKD_BY_ADDRESS},
+        "mode": "644",
+        "units": "systemd-networkd",
+    },
+    "dhcpcd": {
+        "interface": CARD,
+        "files": {"/etc/dhcpcd.conf": DHCPCD},
+        "mode": "644",
+        "units": "dhcpcd",
     },
     "ifupdown-auto": {
         "interface": CARD,
@@ -85,14 +101,14 @@ MANAGERS = {
     },
     "bond": {
         "interface": "bond0",
-        "files": {**BOND_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD},
+        "files": {**BOND_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD_BY_NAME},
         "mode": "644",
         "units": "systemd-networkd",
         "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
     },
     "vlan": {
         "interface": f"{CARD}.5",
-        "files": {**VLAN_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD},
+        "files": {**VLAN_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD_BY_NAME},
         "mode": "644",
         "units": "systemd-networkd",
         "again": "networkctl delete {interface} && systemctl restart systemd-networkd",

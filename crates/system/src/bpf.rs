@@ -32,12 +32,13 @@ const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 const PROGRAMS: u32 = 3;
 const LRU_HASH: u32 = 9;
+const DEVICES: u32 = 14;
 const NO_PREALLOC: u32 = 1;
 const MMAPABLE: u32 = 1 << 10;
 
 // A load of 64 bits, and what its source register says when it is a map's descriptor.
-const LOAD_64: u8 = 0x18;
-const PSEUDO_MAP_FD: u8 = 1;
+pub(crate) const LOAD_64: u8 = 0x18;
+pub(crate) const PSEUDO_MAP_FD: u8 = 1;
 
 /// The hook's number in `enum bpf_attach_type` of linux/bpf.h.
 pub(crate) const XDP_HOOK: u32 = 37;
@@ -85,6 +86,9 @@ pub enum Keys {
     Any,
     /// The same; when the map is full, what was unused for longest makes room.
     Recent,
+    /// Its place, from 0; the values are devices of the calling thread's namespace by number, and the kernel takes out
+    /// those that are gone (`BPF_MAP_TYPE_DEVMAP`).
+    Devices,
 }
 
 /// How a map is made.
@@ -94,7 +98,7 @@ pub struct Shape {
     pub keys: Keys,
     /// Whether [`Map::share`] is wanted; only where keys are places.
     pub shared: bool,
-    /// Bytes of a key; 4 where keys are places.
+    /// Bytes of a key; 4 where keys are places, as is a value that is a device.
     pub key_len: usize,
     /// Bytes of a value.
     pub value_len: usize,
@@ -138,6 +142,7 @@ impl Map {
         let (kind, flags) = match (shape.keys, shape.shared) {
             (Keys::Any, _) => (HASH, NO_PREALLOC),
             (Keys::Recent, _) => (LRU_HASH, 0),
+            (Keys::Devices, _) => (DEVICES, 0),
             (Keys::Places, true) => (ARRAY, MMAPABLE),
             (Keys::Places, false) => (ARRAY, 0),
         };

@@ -2,6 +2,8 @@
 
 use std::mem::size_of;
 
+/// Looks a key up in a map.
+pub(crate) const LOOK_UP: i32 = 1;
 /// Sends the frame out by another interface.
 pub(crate) const REDIRECT: i32 = 23;
 /// Has the other end of a pair receive the frame.
@@ -15,6 +17,7 @@ pub(crate) const STORE_WORD: u8 = 0x63;
 pub(crate) const COPY: u8 = 0xbf;
 pub(crate) const SET: u8 = 0xb7;
 pub(crate) const ADD: u8 = 0x07;
+pub(crate) const MASK: u8 = 0x57;
 pub(crate) const FROM_BIG_ENDIAN: u8 = 0xdc;
 pub(crate) const JUMP_IF_EQUAL: u8 = 0x15;
 pub(crate) const JUMP_UNLESS_EQUAL: u8 = 0x55;

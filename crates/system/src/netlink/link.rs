@@ -24,6 +24,10 @@ const LOWER_UP: u32 = libc::IFF_LOWER_UP as u32;
 pub(crate) const TUN_KIND: &str = "tun";
 /// What the kernel calls the two ends of a cable between namespaces.
 pub(crate) const VETH_KIND: &str = "veth";
+/// What the kernel calls the device of a VLAN.
+pub(crate) const VLAN_KIND: &str = "vlan";
+/// `IFLA_VLAN_ID` (linux/if_link.h).
+const VLAN_ID: u16 = 1;
 /// `VETH_INFO_PEER` (linux/veth.h): what the other end is to be like.
 const VETH_INFO_PEER: u16 = 1;
 /// `NETNSA_NSID` and `NETNSA_FD` (linux/net_namespace.h).
@@ -59,6 +63,8 @@ pub(crate) struct Link {
     pub(crate) below: Option<u32>,
     /// The same for a device in another namespace.
     pub(crate) elsewhere: Option<Elsewhere>,
+    /// The number of a VLAN.
+    pub(crate) vlan: Option<u16>,
 }
 
 /// A device in another namespace.
@@ -87,6 +93,7 @@ impl Link {
             master: find_number(attributes, libc::IFLA_MASTER),
             below: find_number(attributes, libc::IFLA_LINK),
             elsewhere: None,
+            vlan: None,
         };
         // A link number with a namespace number beside it belongs to another namespace.
         if let Some(namespace) = find_number(attributes, libc::IFLA_LINK_NETNSID) {
@@ -99,7 +106,10 @@ impl Link {
                 libc::IFLA_PERM_ADDRESS => link.permanent_mac = value.try_into().ok().map(MacAddress),
                 libc::IFLA_MTU => link.mtu = number(value)?,
                 libc::IFLA_TXQLEN => link.queue_len = number(value)?,
-                libc::IFLA_LINKINFO => link.kind = find(value, libc::IFLA_INFO_KIND).map(text),
+                libc::IFLA_LINKINFO => {
+                    link.kind = find(value, libc::IFLA_INFO_KIND).map(text);
+                    link.vlan = vlan(value).filter(|_| link.kind.as_deref() == Some(VLAN_KIND));
+                }
                 _ => {}
             }
         }
@@ -199,6 +209,12 @@ impl LinkChange {
         body.extend_from_slice(&self.attributes);
         body
     }
+}
+
+/// The number of a VLAN, in what a link message says of a device of that kind.
+fn vlan(info: &[u8]) -> Option<u16> {
+    let value = find(find(info, libc::IFLA_INFO_DATA)?, VLAN_ID)?;
+    Some(u16::from_ne_bytes(value.try_into().ok()?))
 }
 
 fn header(index: u32) -> Vec<u8> {

@@ -109,6 +109,7 @@ mod tests {
             master: None,
             below: None,
             elsewhere: None,
+            vlan: None,
         }
     }
 

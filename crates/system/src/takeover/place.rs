@@ -26,6 +26,8 @@ pub(super) struct Place {
     pub(super) lock: PathBuf,
     /// What must be known to give the interface back.
     pub(super) state: PathBuf,
+    /// Card and number of a VLAN, for the next boot.
+    pub(super) vlan: PathBuf,
 }
 
 /// Whether `name` can be an interface's and leads out of no directory.
@@ -52,6 +54,7 @@ impl Place {
             pin: run_dir.join(format!("{interface}.netns")),
             lock: run_dir.join(format!("{interface}.lock")),
             state: state_file(state_dir, interface),
+            vlan: state_dir.join(format!("{interface}.vlan")),
         })
     }
 

@@ -53,6 +53,15 @@ pub(crate) enum InnerKind {
     },
 }
 
+/// What the device of a VLAN is made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Below {
+    /// The card's name, or that of another device.
+    pub(crate) card: String,
+    /// The VLAN's number.
+    pub(crate) vlan: u16,
+}
+
 /// What is known about a taken interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -76,6 +85,9 @@ pub struct State {
     /// Whether the card's place for filters of `tc` was made for ours.
     #[serde(default)]
     pub(crate) own_clsact: bool,
+    /// Where the VLAN is shut whenever its device is gone.
+    #[serde(default)]
+    pub(crate) below: Option<Below>,
     /// What was found out about the kernel.
     pub probes: Vec<Probe>,
     /// What to give back.
@@ -100,6 +112,7 @@ impl State {
             inner: InnerKind::Tap,
             multi_queue: false,
             own_clsact: false,
+            below: None,
             probes: Vec::new(),
             home,
             revert_at: None,

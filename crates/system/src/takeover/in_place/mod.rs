@@ -13,6 +13,8 @@
 //! stands in front of the receive path: the daemon's packet socket on the card hears what is kept, and
 //! the rules and filters behind all packet sockets drop it ([`divert`]).
 //!
+//! A VLAN is shut at the card below it, too, whenever its own device is gone ([`below`]).
+//!
 //! Order: the rules drop everything both ways before anything else is made, and let pass only when
 //! all of it stands. All of it outlives the daemon, and without a reader at the TAP nothing passes.
 //!
@@ -20,11 +22,13 @@
 //! CAP_NET_ADMIN it can set the daemon's mark. The namespace of its own is the way that holds against
 //! those.
 
+mod below;
 mod belt;
 mod clear;
 mod divert;
 pub(super) mod fence;
 mod guard;
+mod hook;
 mod redirect;
 #[cfg(test)]
 mod tests;
@@ -52,8 +56,9 @@ use crate::tap_device::{self, TapOptions};
 pub use fence::Fence;
 pub use guard::Admitted;
 
-use belt::{Belt, Of, Side};
+use belt::{Belt, Of};
 use guard::Guard;
+use hook::Side;
 
 /// What a socket's filter begins with that is to leave out what the daemon itself has opened. With the
 /// extension `mark` of the kernel's filters (Linux, Documentation/networking/filter.rst).
@@ -109,10 +114,10 @@ impl Work<'_> {
         let interface = self.place.interface.as_str();
         let of = if guarded { Of::All } else { Of::Arp };
         if !guarded {
-            let (_, is_new) = belt::stand(interface, &names.divert()?, card, (Side::Ingress, of))?;
+            let (_, is_new) = belt::stand(interface, &names.divert()?, &belt::hook(card, Side::Ingress), of)?;
             self.state.own_clsact |= is_new;
         }
-        let (belt, is_new) = belt::stand(interface, &names.belt()?, card, (Side::Egress, of))?;
+        let (belt, is_new) = belt::stand(interface, &names.belt()?, &belt::hook(card, Side::Egress), of)?;
         self.state.own_clsact |= is_new;
         Ok(belt)
     }
@@ -128,7 +133,7 @@ impl Work<'_> {
     fn put_other_away(&mut self, names: &Names, card: &str) -> Result<(), TakeoverError> {
         match self.request.inner {
             Inner::Tap { .. } => {
-                belt::open(self.interface(), card, Side::Ingress);
+                belt::hook(card, Side::Ingress).clear(self.interface());
                 Names::remove(names.divert()?)
             }
             Inner::Veth { .. } => {
@@ -169,6 +174,7 @@ impl Work<'_> {
         let clear = guard.map(|guard| self.hand_clear_over(guard)).transpose()?;
         nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
+        self.shut_when_gone(&names, &secluded.link)?;
         Ok((tap, index))
     }
 
@@ -194,11 +200,14 @@ pub(super) fn open(
     if let InnerKind::Beside { tap } = &state.inner {
         delete(tap).doing(interface, "remove the TAP")?;
     }
-    for side in [Side::Ingress, Side::Egress] {
-        belt::open(interface, &state.nic_name, side);
+    for side in Side::BOTH {
+        belt::hook(&state.nic_name, side).clear(interface);
     }
     if state.own_clsact {
-        belt::give_place_back(interface, &state.nic_name);
+        hook::give_place_back(interface, &state.nic_name);
+    }
+    if let Some(below) = &state.below {
+        below::open(interface, below);
     }
     Names::of(place, state).forget()?;
     super::filter::open(interface)
@@ -245,6 +254,10 @@ impl Names {
         self.name("belt")
     }
 
+    fn below(&self) -> Result<PathBuf, TakeoverError> {
+        self.name("below")
+    }
+
     fn mark(&self) -> Result<PathBuf, TakeoverError> {
         self.name("mark")
     }
@@ -263,7 +276,8 @@ impl Names {
 
     /// Removes all of them; that there are none is no error.
     fn forget(&self) -> Result<(), TakeoverError> {
-        [self.of_guard()?, self.divert()?, self.belt()?, self.mark()?].into_iter().try_for_each(Names::remove)
+        let names = [self.of_guard()?, self.divert()?, self.belt()?, self.below()?, self.mark()?];
+        names.into_iter().try_for_each(Names::remove)
     }
 
     fn remove(file: PathBuf) -> Result<(), TakeoverError> {

@@ -8,9 +8,11 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, 
 
 use bump::Batch as _;
 
-use super::super::state::Phase;
+use super::super::state::{Below, Phase};
 use super::super::tests::room::{PEER, Room, Spoiler, assert_same, room};
 use super::super::{Fence, Taken, Way, not_opened};
+use super::hook::Side;
+use super::{Names, below};
 use crate::bpf::{Kind, Program};
 use crate::ingress::{EXIT, SET, instruction};
 use crate::netlink::Connection;
@@ -255,6 +257,44 @@ fn await_heard(socket: &OwnedFd, count: usize) {
 
 /// ARP behind a tag with VLAN number 0.
 const TAGGED: &str = "bytes([255]*6+[2,0,0,0,0,2,129,0,0,0,8,6]+[7]*46)";
+
+/// ARP of the other host behind tags with these VLAN numbers.
+fn in_vlans(numbers: &[u8]) -> String {
+    let tags: String = numbers.iter().map(|number| format!("129,0,0,{number},")).collect();
+    format!("bytes([255]*6+[2,0,0,0,0,2,{tags}8,6]+[7]*46)")
+}
+
+/// With a device of another kind, since what is asked is whether it is there.
+#[test]
+fn a_vlan_is_shut_at_the_card_below_from_the_moment_at_which_its_device_is_gone() {
+    let room = room!();
+    room.in_host("ip link add made0 type veth peer name made1");
+    let below = Below { card: "eth0".to_owned(), vlan: 5 };
+    let hook = below::hook(&below, Side::Ingress);
+    let path = Names(format!("{}_test", std::process::id())).below().expect("mounted");
+    room.at_host(|| {
+        let device = Connection::open().expect("a socket").link_by_name("made0").expect("readable").expect("there");
+        let program = below::load(5, device.index).expect("loaded");
+        assert!(hook.put("eth0", &path, &program).expect("it works here"));
+    });
+    let ears = room.at_host(listening_for_arp);
+    let passes = |numbers: &[u8]| {
+        heard(&ears);
+        send_from_peer(&room, &in_vlans(numbers));
+        let passes = !heard(&ears).is_empty();
+        eprintln!("{numbers:?} passes: {passes}");
+        passes
+    };
+    let ours: [&[u8]; 3] = [&[5], &[0, 5], &[0, 0, 5]];
+    let others: [&[u8]; 3] = [&[], &[0], &[6]];
+    assert!(ours.iter().chain(&others).all(|numbers| passes(numbers)), "the test itself must work");
+    room.in_host("ip link del made0");
+    assert!(!ours.iter().any(|numbers| passes(numbers)));
+    assert!(others.iter().all(|numbers| passes(numbers)));
+    room.at_host(|| below::open("eth0", &below));
+    assert!(ours.iter().all(|numbers| passes(numbers)));
+    Names::remove(path).expect("removed");
+}
 
 #[test]
 fn where_arp_alone_is_kept_all_else_passes_with_and_without_a_daemon_and_without_the_rules() {
