@@ -19,7 +19,8 @@ pub const MAX_UNIX_S: u64 = 7_258_118_400;
 /// How far back a period begins, so that a host whose clock is a little behind can use its certificate at once.
 pub const BACKDATE: Duration = Duration::from_secs(5 * 60);
 
-/// Most certificates that one site directory holds beside those that are long over; each issue reads them all.
+/// Most certificates that one site directory holds beside those that are long over; each issue
+/// reads them all.
 pub const MAX_ISSUED: usize = 65_536;
 
 /// How long a certificate is over when nothing but the record of the site needs it any more.

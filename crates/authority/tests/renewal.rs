@@ -232,8 +232,8 @@ fn a_manager_renews_early_and_a_host_gets_no_more_than_it_can_use() {
     assert_eq!(stage.site.list().expect("listed").len(), MAX_LIVE_CERTIFICATES);
 }
 
-/// A host renews for nine years. What each act reads stays as short as it was, and nothing of the record is lost,
-/// also over a backup.
+/// A host renews for nine years. What each act reads stays as short as it was, and nothing of the
+/// record is lost, also over a backup.
 #[test]
 fn what_is_long_over_leaves_what_each_act_reads_and_stays_in_the_record() {
     const RENEWALS: u8 = 160;
@@ -245,7 +245,8 @@ fn what_is_long_over_leaves_what_each_act_reads_and_stays_in_the_record() {
         let given = stage.renew(number + 2, unix_s).expect("renewed").given;
         assert_eq!(given, Given::Certificate);
     }
-    // One that is good, one that ends, and two that ended within 30 days; and the newest of who has gone.
+    // One that is good, one that ends, and two that ended within 30 days; and the newest of who has
+    // gone.
     let [listed, all] = [stage.site.list(), stage.site.list_all()].map(|entries| entries.expect("listed"));
     assert_eq!(listed.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a", "a", "a", "a", "gone"]);
     assert_eq!(all.len(), usize::from(RENEWALS) + 2);

@@ -118,8 +118,8 @@ fn a_host_without_cll_is_talked_to_in_clear_both_ways() {
     }
 }
 
-/// Who answers a handshake sends under its key only when it has heard from the other, so a frame in clear can come behind
-/// the answer.
+/// Who answers a handshake sends under its key only when it has heard from the other, so a frame in
+/// clear can come behind the answer.
 #[test]
 fn what_a_peer_sent_in_clear_before_its_first_sealed_frame_is_not_held_against_it() {
     let mut lan = pair(Migration::Observe, Migration::Observe);

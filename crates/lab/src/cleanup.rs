@@ -30,12 +30,14 @@ const KERNEL_NAMES: &str = "/sys/fs/bpf/ringwall";
 /// How long processes may take to end before they are killed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What this process has started; programs have one, tests that run beside each other have one each.
+/// What this process has started; programs have one, tests that run beside each other have one
+/// each.
 static RUNS: Mutex<Vec<&'static Run>> = Mutex::new(Vec::new());
 /// Readers make things; the one writer is the clean-up, which never lets go again.
 static GATE: RwLock<()> = RwLock::new(());
 
-/// One run of the lab, named after its process, with a letter if there are several in it, or the standing LAN.
+/// One run of the lab, named after its process, with a letter if there are several in it, or the
+/// standing LAN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     name: String,
@@ -139,8 +141,8 @@ pub fn begin_transient() -> Result<&'static Run, Failure> {
     begin(Run::transient())
 }
 
-/// Starts one more run of this process, whose names no other has; at most 26. Nobody removes it on a panic but the
-/// caller.
+/// Starts one more run of this process, whose names no other has; at most 26. Nobody removes it on
+/// a panic but the caller.
 ///
 /// # Errors
 /// As [`begin`], or it is the 27th.

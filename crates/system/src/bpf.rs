@@ -86,8 +86,8 @@ pub enum Keys {
     Any,
     /// The same; when the map is full, what was unused for longest makes room.
     Recent,
-    /// Its place, from 0; the values are devices of the calling thread's namespace by number, and the kernel takes out
-    /// those that are gone (`BPF_MAP_TYPE_DEVMAP`).
+    /// Its place, from 0; the values are devices of the calling thread's namespace by number, and
+    /// the kernel takes out those that are gone (`BPF_MAP_TYPE_DEVMAP`).
     Devices,
 }
 

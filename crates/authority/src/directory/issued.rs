@@ -1,7 +1,7 @@
 //! The certificates that a site has issued, as files: the record that every act reads whole.
 //!
-//! What is long over leaves it. Hosts renew theirs every few weeks, so in ten years a site issues a hundred times as many as
-//! it has hosts.
+//! What is long over leaves it. Hosts renew theirs every few weeks, so in ten years a site issues a
+//! hundred times as many as it has hosts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -91,8 +91,8 @@ pub(super) fn is_certificate_file(path: &Path) -> bool {
     !hidden && path.extension() == Some(OsStr::new("pem"))
 }
 
-/// Takes out what is over for [`RETIRED_AFTER`] at `unix_s` and is not the newest of its host, which
-/// says who it was. `entries` are sorted by age for each name.
+/// Takes out what is over for [`RETIRED_AFTER`] at `unix_s` and is not the newest of its host,
+/// which says who it was. `entries` are sorted by age for each name.
 pub(super) fn take_retired(entries: &mut Vec<Entry>, unix_s: u64) -> Vec<Entry> {
     let newest: BTreeMap<String, String> =
         entries.iter().map(|entry| (entry.name.clone(), entry.serial.clone())).collect();

@@ -8,12 +8,14 @@ use crate::guard::Guard;
 use crate::net::lan::{INTERFACE, Lan};
 use crate::net::{Host, ImpairedPort, Impairment, Percent, Place, process};
 
-/// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as long.
+/// Bytes of the payload by which frames of an attack are known; no other traffic in the lab is as
+/// long.
 pub const MARKED_LEN: usize = 700;
-/// By how many bytes frames are cut or lengthened, in turn: one, a tag, a tag and more, as much as the shortest frame may be padded,
-/// and most of what there is.
+/// By how many bytes frames are cut or lengthened, in turn: one, a tag, a tag and more, as much as
+/// the shortest frame may be padded, and most of what there is.
 const RESIZED_BY: [i16; 6] = [-1, 1, -16, -40, 46, -600];
-/// How long a host may take to what it does without being asked twice; routers speak every four seconds.
+/// How long a host may take to what it does without being asked twice; routers speak every four
+/// seconds.
 pub(super) const SOON: Duration = Duration::from_secs(15);
 
 /// Switches IPv6 on, on all hosts.
@@ -59,7 +61,8 @@ fn address_in(line: &str) -> Option<String> {
     Some(line.split_whitespace().nth(3)?.split('/').next()?.to_owned())
 }
 
-/// The attacker on the wire of b in the attack of this `number`. The rest of the traffic shows whether the wire itself works.
+/// The attacker on the wire of b in the attack of this `number`. The rest of the traffic shows
+/// whether the wire itself works.
 pub(super) fn port(number: u16, guard: Guard, seed: u64) -> ImpairedPort {
     let all = Percent::whole(100);
     let impairment = Impairment { only_from_bytes: MARKED_LEN, ..Impairment::default() };

@@ -110,8 +110,8 @@ enum Experiment {
         #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<NoncesPart>,
     },
-    /// The site's service under the reports of thousands of simulated hosts: answers, CPU, memory, bytes, and how soon all have a changed
-    /// policy.
+    /// The site's service under the reports of thousands of simulated hosts: answers, CPU, memory,
+    /// bytes, and how soon all have a changed policy.
     Site {
         #[command(flatten)]
         options: Options,

@@ -1,8 +1,9 @@
 //! The stage of one test: a LAN of its own, a site, and the real program on the hosts that the test wants guarded.
 //!
-//! Tests run beside each other, as many as the test program has threads: they wait for daemons and the network more than
-//! they load the machine. Each has a run of its own. Those that load the machine run alone. Whatever way a test ends, its
-//! daemons are ended, its interfaces given back and its namespaces removed.
+//! Tests run beside each other, as many as the test program has threads: they wait for daemons and
+//! the network more than they load the machine. Each has a run of its own. Those that load the
+//! machine run alone. Whatever way a test ends, its daemons are ended, its interfaces given back
+//! and its namespaces removed.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -72,8 +73,8 @@ pub fn name_of<T>(_test: &T) -> &'static str {
     std::any::type_name::<T>().trim_end_matches("::{{closure}}")
 }
 
-/// Runs the test called `name` on nothing that is there before, or says by name that it cannot, for want of `tools`
-/// beside the usual ones or of root.
+/// Runs the test called `name` on nothing that is there before, or says by name that it cannot, for
+/// want of `tools` beside the usual ones or of root.
 ///
 /// # Panics
 /// The test fails, or leaves something behind.
@@ -82,7 +83,8 @@ pub fn perform_bare(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) 
     perform_in_a_run(name, tools, test);
 }
 
-/// As [`perform_bare`], while no other test runs: for tests that load the machine or change what all of it shares.
+/// As [`perform_bare`], while no other test runs: for tests that load the machine or change what
+/// all of it shares.
 ///
 /// # Panics
 /// As [`perform_bare`].
@@ -105,14 +107,16 @@ fn perform_in_a_run(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) 
     assert_eq!(cleanup::sweep(borrowed.run), Vec::<String>::new(), "{name}");
 }
 
-/// A run for the time of one test. When the test fails, its logs are shown and all of it is removed.
+/// A run for the time of one test. When the test fails, its logs are shown and all of it is
+/// removed.
 struct Borrowed {
     run: &'static Run,
 }
 
 impl Borrowed {
     fn take() -> Borrowed {
-        // Other runs of the lab clear away what belongs to no living lab, and know one by this name.
+        // Other runs of the lab clear away what belongs to no living lab, and know one by this
+        // name.
         BEGINNING.call_once(|| {
             std::fs::write("/proc/self/comm", "ringwall-lab-t").expect("a process may name itself");
         });

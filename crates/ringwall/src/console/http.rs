@@ -19,8 +19,8 @@ pub(super) const SIGN_OUT: &str = "/sign-out";
 /// Where news are.
 const NEWS: &str = "/news";
 /// Nothing but what this server itself sent is run, shown or asked for, and nobody frames it.
-/// `same-origin`: under `no-referrer` a browser sends its own forms with `Origin: null` (Fetch, section
-/// "append a request Origin header").
+/// `same-origin`: under `no-referrer` a browser sends its own forms with `Origin: null` (Fetch,
+/// section "append a request Origin header").
 const SAFETY: &str = "Content-Security-Policy: default-src 'none'; style-src 'self'; script-src 'self'; \
     connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n\
     Referrer-Policy: same-origin\r\nX-Frame-Options: DENY\r\nCross-Origin-Opener-Policy: same-origin\r\n\

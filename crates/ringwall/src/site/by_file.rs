@@ -28,7 +28,8 @@ pub(crate) enum EnrollCommand {
     Request(RequestArguments),
     /// Open the bundle that came back and put the key and it together
     ///
-    /// Example: ringwall host enroll install --key a.key.pem --bundle a.bundle.pem --out /etc/ringwall/identity.pem
+    /// Example: ringwall host enroll install --key a.key.pem --bundle a.bundle.pem --out
+    /// /etc/ringwall/identity.pem
     #[command(verbatim_doc_comment)]
     Install(InstallArguments),
 }

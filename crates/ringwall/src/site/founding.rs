@@ -26,7 +26,8 @@ pub(crate) struct InitArguments {
     /// How long the authority lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
     days: u32,
-    /// Which algorithms its hosts work with: modern, or paper (those of the papers, to measure their tables; never for real use)
+    /// Which algorithms its hosts work with: modern, or paper (those of the papers, to measure
+    /// their tables; never for real use)
     #[arg(long, value_name = "PROFILE", default_value = "modern", value_parser = parse_profile)]
     profile: Profile,
     /// Print one JSON object

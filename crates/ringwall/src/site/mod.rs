@@ -62,8 +62,8 @@ const DEFAULT_DIRECTORY: &str = "/etc/ringwall/site";
 pub(crate) enum SiteCommand {
     /// Make a new site: its authority, its site key and an empty record
     ///
-    /// The directory must be missing or empty; an existing site is never overwritten. Keep a backup of it: who has it can
-    /// make hosts of the site, and without it no host can be added.
+    /// The directory must be missing or empty; an existing site is never overwritten. Keep a backup
+    /// of it: who has it can make hosts of the site, and without it no host can be added.
     ///
     /// Example: ringwall site init --dir /etc/ringwall/site --name lab
     #[command(verbatim_doc_comment)]
@@ -95,7 +95,8 @@ pub(crate) enum SiteCommand {
     /// command of a key that all hosts have:
     ///   command="ringwall site renew --request - --out -",restrict ssh-ed25519 AAAA...
     ///
-    /// Not renewed is who is revoked, whose certificate has ended, and whose certificate others' identities name (akd, dhcp).
+    /// Not renewed is who is revoked, whose certificate has ended, and whose certificate others'
+    /// identities name (akd, dhcp).
     ///
     /// Example: ringwall site renew --request desk-17.csr --out desk-17.bundle
     #[command(verbatim_doc_comment)]
@@ -107,11 +108,13 @@ pub(crate) enum SiteCommand {
     List(ListArguments),
     /// Take a host out
     ///
-    /// S-ARP: key distributors say from now on that it is invalid; hosts that know its key believe it for up to ten minutes more,
-    /// and a TCP session that is under way goes on until it ends or pauses, because nobody asks for the address meanwhile.
+    /// S-ARP: key distributors say from now on that it is invalid; hosts that know its key believe
+    /// it for up to ten minutes more, and a TCP session that is under way goes on until it ends or
+    /// pauses, because nobody asks for the address meanwhile.
     ///
-    /// Link layer (mode "cll"): its certificates go on the site's list, revoked.crl.pem. Copy that to the hosts where
-    /// cll.revocation_list names it; their daemons read it within seconds, end what they have with the host, and refuse it.
+    /// Link layer (mode "cll"): its certificates go on the site's list, revoked.crl.pem. Copy that
+    /// to the hosts where cll.revocation_list names it; their daemons read it within seconds, end
+    /// what they have with the host, and refuse it.
     ///
     /// It still has the site key, so that changes as well, as 'site rekey-shared' does it; the host
     /// is given no other.
@@ -177,8 +180,8 @@ pub(crate) enum SiteCommand {
     Refuse(RefuseArguments),
     /// Give a host another key, because somebody else may have the one it has
     ///
-    /// The old key is out at once: key distributors give out the new one, or say that it is invalid until the host has
-    /// enrolled again. The host keeps its name, number, role and addresses.
+    /// The old key is out at once: key distributors give out the new one, or say that it is invalid
+    /// until the host has enrolled again. The host keeps its name, number, role and addresses.
     ///
     /// By token:
     ///   ringwall site rekey desk-17
@@ -266,7 +269,8 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site enforce 'desk-*' --for 1h
     #[command(verbatim_doc_comment)]
     Enforce(EnforceArguments),
-    /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that several distributors share
+    /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that
+    /// several distributors share
     #[command(subcommand)]
     Repository(RepositoryCommand),
 }

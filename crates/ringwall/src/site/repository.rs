@@ -16,8 +16,9 @@ use crate::failure::Failure;
 pub(crate) enum RepositoryCommand {
     /// Move the hosts from the file into a cluster of etcd, and work with that from now on
     ///
-    /// End the distributors first, since a key that a host changes meanwhile would be lost. Afterwards give them akd.etcd
-    /// in the place of akd.repository. The file stays as hosts.db.moved.
+    /// End the distributors first, since a key that a host changes meanwhile would be lost.
+    /// Afterwards give them akd.etcd in the place of akd.repository. The file stays as
+    /// hosts.db.moved.
     ///
     /// Example: ringwall site repository import --etcd https://10.0.0.21:2379 --etcd https://10.0.0.22:2379 \
     ///     --etcd https://10.0.0.23:2379 --ca etcd-ca.pem --certificate site.pem --key site.key

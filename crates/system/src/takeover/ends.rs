@@ -39,9 +39,11 @@ impl Pair {
         link.index == self.outer.index || self.staged.as_ref().is_some_and(|staged| staged.index == link.index)
     }
 
-    /// The inner end, if it is in the namespace of `host`, under whatever name. `apart` is the card's namespace.
+    /// The inner end, if it is in the namespace of `host`, under whatever name. `apart` is the
+    /// card's namespace.
     pub(super) fn inner_end(&self, host: &mut Connection, apart: BorrowedFd<'_>) -> io::Result<Option<Link>> {
-        // The kernel gives a namespace its number when a device that leads there is listed for the first time.
+        // The kernel gives a namespace its number when a device that leads there is listed for the
+        // first time.
         let links = host.links()?;
         let Some(number) = host.number_of_namespace(apart)? else { return Ok(None) };
         let leads_there = |link: &Link| {
@@ -51,7 +53,8 @@ impl Pair {
     }
 }
 
-/// Whether `link` is the inner end of a pair whose outer end lies in the namespace that is pinned to `pin`.
+/// Whether `link` is the inner end of a pair whose outer end lies in the namespace that is pinned
+/// to `pin`.
 pub(super) fn leads_to(host: &mut Connection, link: &Link, pin: &Path) -> io::Result<bool> {
     let Some(other) = link.elsewhere.filter(|_| link.is_veth()) else { return Ok(false) };
     let Some(apart) = namespace::open_pin(pin)? else { return Ok(false) };

@@ -45,7 +45,8 @@ impl Work<'_> {
         }
     }
 
-    /// Removes an inner device that is made anew, as another or otherwise; the new one gets what this one had.
+    /// Removes an inner device that is made anew, as another or otherwise; the new one gets what
+    /// this one had.
     pub(super) fn put_away(&mut self, inner: &Link) -> Result<(), TakeoverError> {
         if self.state.phase == Phase::Taken {
             let now = Snapshot::take(&mut self.host, inner).doing(&self.place.interface, "take down addresses")?;

@@ -43,7 +43,8 @@ pub fn sent_by(lan: &Lan, host: &Host) -> Result<f64, Failure> {
     counted_by(lan, host, "rx")
 }
 
-/// Frames that have come to the wire of `victim` and that no host sent: the flood's, those included for which its card had no place.
+/// Frames that have come to the wire of `victim` and that no host sent: the flood's, those included
+/// for which its card had no place.
 ///
 /// # Errors
 /// `ip` does not say.

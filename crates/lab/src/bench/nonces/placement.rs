@@ -20,8 +20,9 @@ pub const SENDER_CORE: usize = 0;
 pub const RECEIVER_CORE: usize = 1;
 /// How urgent its receive path is, among real-time threads.
 const RECEIVE_PRIORITY: &str = "5";
-/// The same where it is behind the daemon, among threads that are none. The kernel takes from real-time threads what is over 0.95 of a
-/// processor (`kernel.sched_rt_runtime_us`), in one piece each second; an interrupt does not stand still for that.
+/// The same where it is behind the daemon, among threads that are none. The kernel takes from
+/// real-time threads what is over 0.95 of a processor (`kernel.sched_rt_runtime_us`), in one piece
+/// each second; an interrupt does not stand still for that.
 const RECEIVE_NICENESS: &str = "-20";
 /// How urgent the receiver's daemon is where the receive path is behind it.
 const DAEMON_PRIORITY: &str = "6";
@@ -30,7 +31,8 @@ const MODERATION_MAX: Duration = Duration::from_millis(10);
 /// How urgent the stream's sender is, and the daemons that seal for it.
 pub const STREAM_PRIORITY: &str = "10";
 
-/// How the kernel's receive thread stands to the receiver's daemon on the processor that they share.
+/// How the kernel's receive thread stands to the receiver's daemon on the processor that they
+/// share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Order {
     /// It comes first, as an interrupt does: a flood can starve the daemon.
@@ -38,10 +40,11 @@ pub enum Order {
     Urgent,
     /// The scheduler treats them alike.
     Fair,
-    /// It comes behind the daemon and the program that reads the stream, and in front of all else: what those have no time for is lost in
-    /// the card's ring.
+    /// It comes behind the daemon and the program that reads the stream, and in front of all else:
+    /// what those have no time for is lost in the card's ring.
     Behind,
-    /// The daemon comes first by its own `real_time_priority`; the scheduler treats all others alike, that thread among them.
+    /// The daemon comes first by its own `real_time_priority`; the scheduler treats all others
+    /// alike, that thread among them.
     First,
 }
 
@@ -63,10 +66,12 @@ pub struct Receive {
     /// How the kernel's receive thread stands to the receiver's daemon.
     #[arg(long = "receive", value_enum, default_value_t)]
     pub order: Order,
-    /// How long the receiver's card waits for more frames before it wakes the kernel again, as cards do that moderate their interrupts.
+    /// How long the receiver's card waits for more frames before it wakes the kernel again, as
+    /// cards do that moderate their interrupts.
     #[arg(long, value_name = "MICROSECONDS", value_parser = parse_moderation, default_value = "0")]
     pub moderation: Duration,
-    /// The stream of --only strongswan is sealed before the clock starts, so that the sender's processor is the attacker's alone.
+    /// The stream of --only strongswan is sealed before the clock starts, so that the sender's
+    /// processor is the attacker's alone.
     #[arg(long)]
     pub sealed: bool,
 }
@@ -83,7 +88,8 @@ impl Receive {
         if self.order == Order::First { "real_time_priority = 6\n" } else { "" }
     }
 
-    /// The real-time priority that the receiver's daemon is given, and the program that reads, if they are given any.
+    /// The real-time priority that the receiver's daemon is given, and the program that reads, if
+    /// they are given any.
     pub fn of_daemon(self) -> Option<&'static str> {
         (self.order == Order::Behind).then_some(DAEMON_PRIORITY)
     }
@@ -92,7 +98,8 @@ impl Receive {
     fn of_card(self) -> Vec<(&'static str, u128)> {
         let mut settings = vec![("threaded", 1)];
         if !self.moderation.is_zero() {
-            // Two rounds without a frame, and the card wakes the kernel by itself again (Linux, Documentation/networking/napi.rst).
+            // Two rounds without a frame, and the card wakes the kernel by itself again (Linux,
+            // Documentation/networking/napi.rst).
             settings.extend([("napi_defer_hard_irqs", 2), ("gro_flush_timeout", self.moderation.as_nanos())]);
         }
         settings
@@ -113,7 +120,8 @@ pub fn receive_in_a_thread(lan: &Lan, host: &Host, receive: Receive) -> Result<(
     process::must(command).map(drop)
 }
 
-/// Binds the receive threads, of which only receivers' interfaces have any, to the receiver's processor; their numbers.
+/// Binds the receive threads, of which only receivers' interfaces have any, to the receiver's
+/// processor; their numbers.
 ///
 /// # Errors
 /// There are none.

@@ -25,7 +25,8 @@ pub fn start_as(site: &Site, lan: &Lan, host: &Host, how: (Work, Layers)) -> Res
     start_at(site, lan, host, how, (Hook::Socket, Receive::default()))
 }
 
-/// As [`start_as`], with the kernel's program at `hook`, and before the others where it is to come first.
+/// As [`start_as`], with the kernel's program at `hook`, and before the others where it is to come
+/// first.
 ///
 /// # Errors
 /// As [`start`].

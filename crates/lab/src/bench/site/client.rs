@@ -1,4 +1,5 @@
-//! A simulated host: its own key, certificate and address, and the questions that `ringwall report` puts.
+//! A simulated host: its own key, certificate and address, and the questions that `ringwall report`
+//! puts.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};

@@ -1,4 +1,5 @@
-//! All hosts of a site as they report, each on its own second of the minute, or as fast as the service answers.
+//! All hosts of a site as they report, each on its own second of the minute, or as fast as the
+//! service answers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

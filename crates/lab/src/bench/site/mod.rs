@@ -1,8 +1,9 @@
-//! `bench site`: the site's service under the reports of a whole site. What a minute of thousands of hosts costs it, how
-//! long each waits for its answer, and how soon all have a changed policy.
+//! `bench site`: the site's service under the reports of a whole site. What a minute of thousands
+//! of hosts costs it, how long each waits for its answer, and how soon all have a changed policy.
 //!
-//! The service is the real one, in a namespace of its own. Hosts are simulated: each has a key, a certificate and an
-//! address of its own, and opens one connection a report, with TLS and both certificates, as `ringwall report` does.
+//! The service is the real one, in a namespace of its own. Hosts are simulated: each has a key, a
+//! certificate and an address of its own, and opens one connection a report, with TLS and both
+//! certificates, as `ringwall report` does.
 
 mod client;
 mod load;
@@ -41,7 +42,8 @@ pub struct Plan {
     /// Reports of each host; the policy changes before the last.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=60))]
     rounds: u32,
-    /// Seconds between two reports of a host; its timer has 60, and the service takes one in two seconds.
+    /// Seconds between two reports of a host; its timer has 60, and the service takes one in two
+    /// seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=600))]
     every: u64,
 }

@@ -40,14 +40,17 @@ pub(crate) struct IssueArguments {
     /// An IPv4 address of the host; repeat it for several
     #[arg(long, value_name = "IP")]
     ip: Vec<Ipv4Addr>,
-    /// An IPv6 address that is the host's and nobody else's, whoever claims it; repeat it for several
+    /// An IPv6 address that is the host's and nobody else's, whoever claims it; repeat it for
+    /// several
     #[arg(long, value_name = "IP6")]
     ip6: Vec<Ipv6Addr>,
-    /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for several
+    /// A subnet in which the host may be given an address by DHCP, as 10.0.0.0/24; repeat it for
+    /// several
     #[arg(long, value_name = "SUBNET")]
     subnet: Vec<Subnet>,
-    /// For a DHCP server of mode "cll": a subnet in which it gives addresses, each with a certificate, as 10.0.0.128/25; repeat it
-    /// for several. It can make certificates for no other addresses, so name its pool and not the whole network
+    /// For a DHCP server of mode "cll": a subnet in which it gives addresses, each with a
+    /// certificate, as 10.0.0.128/25; repeat it for several. It can make certificates for no other
+    /// addresses, so name its pool and not the whole network
     #[arg(long, value_name = "SUBNET")]
     serves: Vec<Subnet>,
     /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
@@ -56,10 +59,12 @@ pub(crate) struct IssueArguments {
     /// How long the certificate lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
-    /// In a site of the paper profile, the length of the host's DSA key: 512 or 1024, which is what it gets without this
+    /// In a site of the paper profile, the length of the host's DSA key: 512 or 1024, which is what
+    /// it gets without this
     #[arg(long, value_name = "BITS", value_parser = parse_key_length)]
     dsa_bits: Option<KeyLength>,
-    /// In a site of the paper profile, an RSA key for mode cll instead of the DSA key, of 1024, 1536 or 2048 bits
+    /// In a site of the paper profile, an RSA key for mode cll instead of the DSA key, of 1024,
+    /// 1536 or 2048 bits
     #[arg(long, value_name = "BITS", value_parser = parse_rsa_bits, conflicts_with = "dsa_bits")]
     rsa_bits: Option<u16>,
     /// What that RSA key hashes with: sha1, sha256 or ripemd160
@@ -158,7 +163,8 @@ impl Holds {
     }
 }
 
-/// What the manager asks for without a request file. Clap has made sure that name and address are there.
+/// What the manager asks for without a request file. Clap has made sure that name and address are
+/// there.
 fn asked(arguments: &IssueArguments) -> Result<Request, Failure> {
     let name = arguments.name.as_deref().unwrap_or_default();
     furnished(Request::new(name, arguments.mac.unwrap_or_default(), arguments.ip.clone())?, arguments)
@@ -177,7 +183,8 @@ fn furnished(mut request: Request, arguments: &IssueArguments) -> Result<Request
     Ok(request.with_subnets(subnet.clone())?.with_served(serves.clone())?)
 }
 
-/// What the manager grants of a request: all that it asks for except the role, and only if it is what he expects.
+/// What the manager grants of a request: all that it asks for except the role, and only if it is
+/// what he expects.
 fn granted(arguments: &IssueArguments, file: &Path, proved: &CertificateRequest) -> Result<Request, Failure> {
     let differs = |what: &str| Failure::file(file, format!("it asks for another {what}"), "ask the host to correct it");
     if arguments.name.as_deref().is_some_and(|name| name != proved.name()) {

@@ -2,15 +2,16 @@
 //!
 //! Guard, rules and belt go with the device. Whoever makes it again would have it open until a
 //! daemon comes, from its first frame on. So filters of `tc` at the card below, on both sides, drop
-//! the VLAN's frames unless the very device is there that is guarded. The kernel takes a device that
-//! goes out of the map that the program asks. Behind a tag with number 0, which the kernel takes
-//! off, there may be any other.
+//! the VLAN's frames unless the very device is there that is guarded. The kernel takes a device
+//! that goes out of the map that the program asks. Behind a tag with number 0, which the kernel
+//! takes off, there may be any other.
 //!
 //! Before the first daemon of a boot rules of `closed.sh` do the same. It reads in a file that is
 //! written here what to shut before the device is there.
 //!
 //! Limits: a packet socket on the card that bypasses queueing, or writes the tag itself, sends in
-//! the VLAN past this. The card keeps an empty place for filters, which others may have come to use.
+//! the VLAN past this. The card keeps an empty place for filters, which others may have come to
+//! use.
 
 use std::io;
 

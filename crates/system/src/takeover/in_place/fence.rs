@@ -42,7 +42,8 @@ impl Fence {
         self.guard.as_ref().and_then(Guard::clear)
     }
 
-    /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken again.
+    /// Whether somebody has taken the rules away. Nothing leaves then, until the card is taken
+    /// again.
     #[must_use]
     pub fn is_torn(&self) -> bool {
         self.belt.dropped() > 0
