@@ -357,7 +357,9 @@ impl Directory {
 
     /// Whether the site has room for `request`; returns what it has issued so far.
     fn admit(&self, request: &Request, sharing: Sharing, unix_s: u64) -> Result<Vec<Entry>, Error> {
-        let entries = self.list()?;
+        let mut entries = self.list()?;
+        // Before anything is handed out: what fails here has changed nothing that anybody sees.
+        self.issued().retire(&issued::take_retired(&mut entries, unix_s))?;
         if entries.len() == MAX_ISSUED {
             return Err(Error::SiteFull.with_file(&self.path.join(ISSUED)));
         }
@@ -509,7 +511,6 @@ impl Directory {
     ) -> Result<Entry, Error> {
         let entry = Entry::of(bundle.certificate());
         entries.push(entry.clone());
-        let retired = issued::take_retired(&mut entries, entry.not_before_unix);
         let issued = self.path.join(ISSUED);
         let record_path = issued.join(format!("{}.pem", entry.serial));
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
@@ -521,7 +522,6 @@ impl Directory {
         record.commit()?;
         index.commit()?;
         hand_out()?;
-        self.issued().retire(&retired)?;
         Ok(entry)
     }
 

@@ -260,6 +260,20 @@ fn what_is_long_over_leaves_what_each_act_reads_and_stays_in_the_record() {
     assert!(stage.site.list_all().is_err() && stage.site.list().is_ok());
 }
 
+/// For one act the clock is two years ahead, and puts away a certificate that is good.
+#[test]
+fn a_revocation_takes_back_what_a_wrong_clock_has_put_away() {
+    let stage = Stage::set(Role::Host);
+    stage.renew(3, LATER_UNIX_S).expect("renewed");
+    let other = Request::new("b", MacAddress([2, 0, 0, 0, 0, 2]), vec![Ipv4Addr::new(10, 0, 0, 2)]);
+    stage.issue(&other.expect("request"), 4, NOW_UNIX_S + 730 * DAY.as_secs());
+    assert_eq!(stage.site.list().expect("listed").iter().filter(|entry| entry.name == "a").count(), 1);
+    let revoked = stage.site.revoke("a", LATER_UNIX_S).expect("revoked");
+    assert_eq!(revoked.certificates, 2);
+    let is_listed = |entry: &authority::Entry| entry.name != "a" || entry.revoked;
+    assert!(stage.site.list_all().expect("listed").iter().all(is_listed));
+}
+
 /// Broke each check of `renewed` in turn.
 #[test]
 fn a_host_takes_only_what_renews_its_own_identity() {

@@ -54,6 +54,8 @@ pub enum Request {
     Wanted(MacAddress),
     /// A first frame was opened under this candidate.
     FirstFrame(AssociationId),
+    /// A first frame of the peer's stack was opened under this association.
+    FirstPayload(AssociationId),
     /// Something happened under this association.
     Activity(AssociationId, Activity),
     /// A frame from this address carried an index that means nothing here.

@@ -14,7 +14,7 @@ use identity::pem;
 use super::{Entry, ISSUED, RETIRED};
 use crate::error::Error;
 use crate::files::{self, Overwrite, Secrecy};
-use crate::limits::{MAX_ISSUED, RETIRED_AFTER};
+use crate::limits::{MAX_ISSUED, RETIRED_AFTER, RETIRED_AT_ONCE};
 
 /// The two folders of a site.
 pub(super) struct Issued<'a> {
@@ -74,6 +74,10 @@ impl Issued<'_> {
         for entry in retired {
             let file = format!("{}.pem", entry.serial);
             let from = issued.join(&file);
+            // A copy under another name, which people make, goes when they take it away.
+            if !from.exists() {
+                continue;
+            }
             // No rename: a signer's Landlock of the first version lets nothing change its folder.
             files::write(&folder.join(&file), &files::read(&from)?, Secrecy::Public, Overwrite::Force)?;
             fs::remove_file(&from).map_err(|error| Error::from(error).with_file(&from))?;
@@ -91,11 +95,12 @@ pub(super) fn is_certificate_file(path: &Path) -> bool {
     !hidden && path.extension() == Some(OsStr::new("pem"))
 }
 
-/// Takes out what is over for [`RETIRED_AFTER`] at `unix_s` and is not the newest of its host,
+/// Takes out [`RETIRED_AT_ONCE`] at most of what is over for [`RETIRED_AFTER`] at `unix_s` and is not the newest of its host,
 /// which says who it was. `entries` are sorted by age for each name.
 pub(super) fn take_retired(entries: &mut Vec<Entry>, unix_s: u64) -> Vec<Entry> {
     let newest: BTreeMap<String, String> =
         entries.iter().map(|entry| (entry.name.clone(), entry.serial.clone())).collect();
     let is_over = |entry: &Entry| entry.not_after_unix.saturating_add(RETIRED_AFTER.as_secs()) < unix_s;
-    entries.extract_if(.., |entry| is_over(entry) && newest[&entry.name] != entry.serial).collect()
+    let retired = entries.extract_if(.., |entry| is_over(entry) && newest[&entry.name] != entry.serial);
+    retired.take(RETIRED_AT_ONCE).collect()
 }

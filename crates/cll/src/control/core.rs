@@ -342,10 +342,16 @@ impl Call<'_> {
         self.order_all(|| OrderKind::Rules(Arc::clone(&rules)));
     }
 
+    /// The host proves itself now, so what it said in clear before is not told any more, whichever
+    /// lane has heard it.
+    pub(super) fn forget_clear(&mut self, mac: MacAddress) {
+        self.core.observed.remove(mac);
+        self.core.proofs.note(self.now.since_boot, mac);
+    }
+
     /// The host with this certificate has proved itself, by a handshake or as a sender to groups.
     pub(super) fn remember_proof(&mut self, certificate: &HostCertificate) {
-        self.core.observed.remove(certificate.mac());
-        self.core.proofs.note(self.now.since_boot, certificate.mac());
+        self.forget_clear(certificate.mac());
         let addresses = certificate.names().all_addresses();
         let host = ProvedHost { name: certificate.name().to_owned(), mac: certificate.mac(), addresses };
         if !self.core.rules.proved.would_take(&host) {

@@ -401,6 +401,11 @@ impl Machines {
             }
             Request::Wanted(mac) => return self.wanted(call, lane, mac),
             Request::FirstFrame(id) => return self.promote(call, id),
+            Request::FirstPayload(id) => {
+                return if let Some(mac) = self.associations.peers.peer_of(id) {
+                    call.forget_clear(mac);
+                };
+            }
             Request::Activity(id, activity) => return self.associations.peers.note(call.now.since_boot, id, activity),
             Request::UnknownIndex(mac) => {
                 if self.associations.on_unknown_index(call, mac) {
@@ -488,9 +493,11 @@ impl Machines {
             Request::Dhcp(from, frame) => Torn::by_frame(*from, frame),
             Request::Claim(claim) => of_peer(claim.association),
             Request::Wanted(mac) | Request::UnknownIndex(mac) | Request::HeardPlain(mac) => Torn::Host(mac.0),
-            Request::FirstFrame(id) | Request::Activity(id, _) | Request::Worn(id) | Request::Control(id, ..) => {
-                of_peer(*id)
-            }
+            Request::FirstFrame(id)
+            | Request::FirstPayload(id)
+            | Request::Activity(id, _)
+            | Request::Worn(id)
+            | Request::Control(id, ..) => of_peer(*id),
             Request::Plain(_) => Torn::Host([0; 6]),
         }
     }

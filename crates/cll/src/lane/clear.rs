@@ -72,12 +72,8 @@ impl Clear {
         self.observed.remove(mac);
     }
 
-    /// A frame of this host was opened, perhaps the first under its key. It may have sent some in
-    /// clear until then, because it had no key to send under before it heard from us.
-    pub(super) fn heard_sealed(&mut self, mac: MacAddress, is_first: bool) {
-        if is_first {
-            self.observed.remove(mac);
-        }
+    /// A frame of this host was opened.
+    pub(super) fn heard_sealed(&mut self, mac: MacAddress) {
         if !self.managers.is_empty() {
             self.managers.remove(&mac);
         }

@@ -104,15 +104,21 @@ impl Lane {
         let restored = receiver.restore(header, &inner, &self.settings, room);
         let meta = if inner.checksum_partial { partial_checksum(room)? } else { Meta::plain() };
         let peer = receiver.origin.mac();
-        let is_first = !std::mem::replace(&mut receiver.has_opened, true);
         let claims = match restored {
-            Ok(claims) => claims,
+            Ok(claims) => {
+                // What it sent in clear before is history: it had no key until it heard from us.
+                if !receiver.has_opened && out.requests.push(Request::FirstPayload(association)).is_ok() {
+                    receiver.has_opened = true;
+                    self.clear.observed.remove(peer);
+                }
+                claims
+            }
             Err(reason) => {
                 self.clear.excuse_insider(now, header.source, reason, &mut self.ledger, out.requests)?;
                 None
             }
         };
-        self.clear.heard_sealed(header.source, is_first);
+        self.clear.heard_sealed(header.source);
         if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
             let (sealed, opened) = (frame.bytes.to_vec(), room.to_vec());
             let claim = Claim { association, claims, sealed, opened, meta };

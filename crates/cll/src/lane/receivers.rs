@@ -18,7 +18,7 @@ pub(super) struct Receiver {
     pub(super) key: ReceiveKey,
     pub(super) checks: Checks,
     pub(super) awaits_first_frame: bool,
-    /// Whether it has opened a frame of the peer's stack yet.
+    /// Whether it has opened a good frame of the peer's stack, and control knows.
     pub(super) has_opened: bool,
     pub(super) carries_payload: bool,
 }
