@@ -141,16 +141,16 @@ pub fn begin_transient() -> Result<&'static Run, Failure> {
     begin(Run::transient())
 }
 
-/// Starts one more run of this process, whose names no other has; at most 26. Nobody removes it on
-/// a panic but the caller.
+/// Starts one more run of this process, whose names no other has; `None` where there are 26. Nobody
+/// removes it on a panic but the caller.
 ///
 /// # Errors
-/// As [`begin`], or it is the 27th.
-pub fn begin_beside() -> Result<&'static Run, Failure> {
+/// As [`begin`].
+pub fn begin_beside() -> Result<Option<&'static Run>, Failure> {
     let mut runs = runs();
     let letter = (b'a'..=b'z').nth(runs.len()).map(char::from);
-    let letter = letter.ok_or_else(|| Failure::Usage("more than 26 runs beside each other".to_owned()))?;
-    start(&mut runs, Run { name: format!("rl{}{letter}", std::process::id()) })
+    let run = letter.map(|letter| Run { name: format!("rl{}{letter}", std::process::id()) });
+    run.map(|run| start(&mut runs, run)).transpose()
 }
 
 /// Permission to make a process or a namespace. While it is held the clean-up waits; once it started there is none.

@@ -30,6 +30,7 @@ mod ipsec;
 mod ipv6;
 mod joining;
 mod layers;
+mod lent;
 mod liveness;
 mod metrics;
 mod migration;

@@ -8,7 +8,7 @@
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, Once, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use authority::directory::{Delivery, Sharing};
@@ -23,6 +23,8 @@ use ringwall_lab::net::process::{self, Answer};
 use ringwall_lab::net::{Host, Lan, LanPlan, Running};
 use rustix::process::{Pid, Signal, geteuid};
 use serde_json::Value;
+
+use crate::lent::Borrowed;
 
 /// What a test's body returns.
 pub type Outcome = Result<(), Failure>;
@@ -40,9 +42,6 @@ const TOOLS: [&str; 6] = ["ip", "nsenter", "ping", "arping", "tcpdump", "nft"];
 
 /// Held for reading by tests beside each other, for writing by one that runs alone.
 static MACHINE: RwLock<()> = RwLock::new(());
-/// Runs that no test uses at the moment.
-static FREE: Mutex<Vec<&'static Run>> = Mutex::new(Vec::new());
-static BEGINNING: Once = Once::new();
 
 /// Runs `test` on a LAN of `hosts`, or says by name that it cannot.
 ///
@@ -107,34 +106,6 @@ fn perform_in_a_run(name: &str, tools: &[&str], test: impl FnOnce(&'static Run) 
     assert_eq!(cleanup::sweep(borrowed.run), Vec::<String>::new(), "{name}");
 }
 
-/// A run for the time of one test. When the test fails, its logs are shown and all of it is
-/// removed.
-struct Borrowed {
-    run: &'static Run,
-}
-
-impl Borrowed {
-    fn take() -> Borrowed {
-        // Other runs of the lab clear away what belongs to no living lab, and know one by this
-        // name.
-        BEGINNING.call_once(|| {
-            std::fs::write("/proc/self/comm", "ringwall-lab-t").expect("a process may name itself");
-        });
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Borrowed { run: free.unwrap_or_else(|| cleanup::begin_beside().expect("root can begin a run")) }
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            show_logs(&self.run.directory());
-            cleanup::report(&cleanup::sweep(self.run));
-        }
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.run);
-    }
-}
-
 fn impossible(tools: &[&str]) -> Option<String> {
     if !geteuid().is_root() {
         return Some("needs root".to_owned());
@@ -142,16 +113,6 @@ fn impossible(tools: &[&str]) -> Option<String> {
     let wanted = TOOLS.into_iter().chain(tools.iter().copied());
     let missing: Vec<_> = wanted.filter(|tool| !process::installed(tool)).collect();
     (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
-}
-
-fn show_logs(directory: &Path) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let log = entry.path().join("log");
-        if let Ok(text) = std::fs::read_to_string(&log) {
-            let start = text.len().saturating_sub(4000);
-            eprintln!("--- {}\n{}", log.display(), text.get(start..).unwrap_or(&text));
-        }
-    }
 }
 
 /// Namespaces and mounts of `run` that are still there.
@@ -209,8 +170,6 @@ pub struct Stage {
 impl Stage {
     /// A LAN by `plan`, and a site.
     pub fn set(run: &'static Run, plan: &LanPlan) -> Result<Stage, Failure> {
-        let directory = run.directory();
-        std::fs::create_dir_all(&directory).map_err(Failure::file("making", &directory))?;
         let lan = Lan::create(run, plan)?;
         Ok(Stage { run, lan, site: Site::found(run, "site")? })
     }

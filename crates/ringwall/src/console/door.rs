@@ -15,7 +15,7 @@ use super::tokens::{SECRET_TEXT_LEN, Secret};
 use crate::companion;
 use crate::config::LocalAddress;
 use crate::failure::Failure;
-use crate::serving::{Client, Counts, Hurried, Listener, Places, Service, Who, door, hear_out, locked, serve};
+use crate::serving::{Client, Counts, Full, Hurried, Listener, Places, Service, Who, door, hear_out, locked, serve};
 
 /// Connections at one time, those that are told of news among them.
 const CLIENTS_MAX: usize = 64;
@@ -69,7 +69,7 @@ pub(super) struct Door {
 }
 
 /// What comes of a request.
-enum Outcome {
+pub(super) enum Outcome {
     Whole(Response),
     /// News, as long as somebody listens who is signed in so.
     News(Secret),
@@ -90,7 +90,7 @@ impl Door {
     fn answer_client(&self, client: Box<dyn Client>, who: Who) -> io::Result<()> {
         let mut client = Hurried::new(client, CLIENT_TIME_MAX);
         let read = http::read(&mut client)?;
-        let outcome = read.and_then(|request| self.answer(&request));
+        let outcome = read.and_then(|request| self.answer(&request, Instant::now()));
         // A daemon that hangs takes as long to be asked; the page that says so must be sent all the same.
         client.give(CLIENT_TIME_MAX);
         match outcome {
@@ -105,35 +105,33 @@ impl Door {
         routes::refused(refusal).write(client)
     }
 
-    fn answer(&self, request: &Request) -> Result<Outcome, Refusal> {
-        let now = Instant::now();
+    pub(super) fn answer(&self, request: &Request, now: Instant) -> Result<Outcome, Refusal> {
         match &request.act {
             Act::SignIn(token) => return self.sign_in(token, now).map(Outcome::Whole),
             Act::SignOut => {
                 request.session.iter().for_each(|session| locked(&self.sessions).end(session));
                 return Ok(Outcome::Whole(Response::moved(http::SIGN_IN, &http::cookie_gone())));
             }
-            Act::Listen => return self.listen(request, now),
-            Act::Get => {}
+            Act::Listen => return self.session(request, now).map(|session| Outcome::News(session.clone())),
+            Act::Get | Act::Renew => {}
         }
         if let Some(response) = routes::open(request) {
             return Ok(Outcome::Whole(response));
         }
-        if !request.session.as_ref().is_some_and(|session| locked(&self.sessions).is_in(session, now)) {
-            return Err(Refusal::NotSignedIn);
-        }
+        self.session(request, now)?;
         let sessions = locked(&self.sessions).count(now);
         let around = Around { look: &self.look, sessions, refused: self.counts.all() };
         routes::page(request, &around).map(Outcome::Whole)
     }
 
-    fn listen(&self, request: &Request, now: Instant) -> Result<Outcome, Refusal> {
-        let session = request.session.clone().ok_or(Refusal::NotSignedIn)?;
-        if locked(&self.sessions).goes_on(&session, now) {
-            Ok(Outcome::News(session))
-        } else {
-            Err(Refusal::NotSignedIn)
-        }
+    /// The session of who asks. He uses it when he asks for a page, not when its script does.
+    fn session<'a>(&self, request: &'a Request, now: Instant) -> Result<&'a Secret, Refusal> {
+        let mut sessions = locked(&self.sessions);
+        let is_in = |session: &&Secret| match request.act {
+            Act::Get => sessions.is_in(session, now),
+            _ => sessions.goes_on(session, now),
+        };
+        request.session.as_ref().filter(is_in).ok_or(Refusal::NotSignedIn)
     }
 
     fn sign_in(&self, token: &str, now: Instant) -> Result<Response, Refusal> {
@@ -159,7 +157,7 @@ impl Door {
     /// Says each time that something is new, until the client goes away, is signed out, or its time
     /// is over.
     fn tell_news(&self, mut client: Hurried<Box<dyn Client>>, who: Who, session: &Secret) -> io::Result<()> {
-        let Some(_place) = self.listeners.take(who) else { return self.refuse(&mut client, Refusal::TooMany) };
+        let Ok(_place) = self.listeners.take(who) else { return self.refuse(&mut client, Refusal::TooMany) };
         client.give(NEWS_TIME_MAX);
         http::write_stream_head(&mut client)?;
         let (mut told, mut said_at) = (None, Instant::now());
@@ -189,7 +187,10 @@ impl Service for Door {
         let _ = self.answer_client(client, who);
     }
 
-    fn turn_away(&self, client: Box<dyn Client>) {
-        let _ = self.refuse(&mut hear_out(client), Refusal::TooMany);
+    fn turn_away(&self, client: Box<dyn Client>, full: Full) {
+        match full {
+            Full::Share => self.counts.add(Refusal::TooMany.word()),
+            Full::All => drop(self.refuse(&mut hear_out(client), Refusal::TooMany)),
+        }
     }
 }

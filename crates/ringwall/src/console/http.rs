@@ -18,6 +18,8 @@ pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SIGN_OUT: &str = "/sign-out";
 /// Where news are.
 const NEWS: &str = "/news";
+/// What a script asks for has no destination (Fetch Metadata, section 2.1).
+const OF_SCRIPT: &str = "empty";
 /// Nothing but what this server itself sent is run, shown or asked for, and nobody frames it.
 /// `same-origin`: under `no-referrer` a browser sends its own forms with `Origin: null` (Fetch,
 /// section "append a request Origin header").
@@ -31,6 +33,8 @@ const SAFETY: &str = "Content-Security-Policy: default-src 'none'; style-src 'se
 pub(super) enum Act {
     /// A page, and nothing changes.
     Get,
+    /// The same, which a page's script fetches by itself.
+    Renew,
     /// To be told of news.
     Listen,
     /// To be signed in with this token.
@@ -71,6 +75,7 @@ fn judge(head: &Head<'_>) -> Result<(Request, usize), Refusal> {
     let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
     let act = match (head.method, path) {
         ("GET", NEWS) => Act::Listen,
+        ("GET", _) if head.one("sec-fetch-dest")? == Some(OF_SCRIPT) => Act::Renew,
         ("GET", _) => Act::Get,
         ("POST", SIGN_IN) => Act::SignIn(String::new()),
         ("POST", SIGN_OUT) => Act::SignOut,
@@ -80,11 +85,11 @@ fn judge(head: &Head<'_>) -> Result<(Request, usize), Refusal> {
         return Err(Refusal::CrossSite);
     }
     // Pages of others on this machine are of the same site, and a browser sends the cookie for what
-    // they show. A script of our own page has no destination (Fetch Metadata, section 2.1).
-    if act == Act::Listen && head.one("sec-fetch-dest")?.is_some_and(|kind| kind != "empty") {
+    // they show.
+    if act == Act::Listen && head.one("sec-fetch-dest")?.is_some_and(|kind| kind != OF_SCRIPT) {
         return Err(Refusal::NoStream);
     }
-    let most = if matches!(act, Act::Get | Act::Listen) { 0 } else { BODY_BYTES_MAX };
+    let most = if head.method == "GET" { 0 } else { BODY_BYTES_MAX };
     let body_len = head.body_len()?.unwrap_or(0);
     if body_len > most {
         return Err(Refusal::TooLong);

@@ -1,11 +1,14 @@
 //! Requests as strangers write them, and pages of what strangers are called.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::door::Door;
+use super::door::{Door, Outcome};
 use super::http::{self, Act, Request};
 use super::look::{Look, way_to_reader};
 use super::refusal::Refusal;
@@ -15,7 +18,7 @@ use crate::metrics::tests::link_layer;
 use crate::protocol::Answer;
 use crate::protocol::attacks::Attack;
 use crate::serving::http::HEAD_BYTES_MAX;
-use crate::serving::{Service as _, Who};
+use crate::serving::{Listener, Places, Service as _, Who, serve};
 
 const HOST: &str = "Host: 127.0.0.1:9479\r\n";
 
@@ -44,6 +47,7 @@ fn what_a_browser_sends_is_read() {
     assert_eq!(act(&form), Ok((Act::SignIn("abc".to_owned()), "/sign-in".to_owned())));
     let news = "Sec-Fetch-Dest: empty\r\nSec-Fetch-Site: same-origin\r\n";
     assert_eq!(act(&format!("GET /news HTTP/1.1\r\n{HOST}{news}\r\n")), Ok((Act::Listen, "/news".to_owned())));
+    assert_eq!(act(&format!("GET /map HTTP/1.1\r\n{HOST}{news}\r\n")), Ok((Act::Renew, "/map".to_owned())));
     assert_eq!(act(&format!("POST /sign-out HTTP/1.1\r\n{HOST}\r\n")), Ok((Act::SignOut, "/sign-out".to_owned())));
 }
 
@@ -62,6 +66,7 @@ fn what_is_no_request_or_comes_from_elsewhere_is_refused_by_name() {
         (get("Host: localhost:attacker\r\n"), Refusal::Stranger),
         (get("Host: localhost\r\nHost: localhost\r\n"), Refusal::Malformed),
         (get(&format!("{HOST}Content-Length: 1\r\n")), Refusal::TooLong),
+        (get(&format!("{HOST}Sec-Fetch-Dest: empty\r\nSec-Fetch-Site: same-site\r\n")), Refusal::CrossSite),
         (get(&format!("{HOST}a: {}\r\n", "b".repeat(HEAD_BYTES_MAX))), Refusal::TooLong),
         (get(&format!("{HOST}{}", "a: b\r\n".repeat(100))), Refusal::TooLong),
         (format!("GET /{} HTTP/1.1\r\n{HOST}\r\n", "a".repeat(2000)), Refusal::TooLong),
@@ -216,30 +221,67 @@ fn nothing_from_the_wire_is_more_than_text_on_any_page() {
 }
 
 /// What a door says to a client that sends this and goes away, or stays where it is told to.
-fn converse(door: &std::sync::Arc<Door>, request: String) -> (UnixStream, std::thread::JoinHandle<()>) {
+fn converse(door: &Arc<Door>, request: String) -> (UnixStream, std::thread::JoinHandle<()>) {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
-    let door = std::sync::Arc::clone(door);
+    let door = Arc::clone(door);
     let conversation = std::thread::spawn(move || door.converse(Box::new(theirs), Who::User(1000)));
     (&ours).write_all(request.as_bytes()).expect("sent");
     (ours, conversation)
+}
+
+/// Signs somebody in at this time; what his browser's next request has in its head.
+fn sign_in(door: &Door, now: Instant) -> String {
+    let form = format!("token={}", Secret::new([9; SECRET_LEN]).text().as_str());
+    let length = form.len();
+    let post = format!("POST /sign-in HTTP/1.1\r\n{HOST}Content-Length: {length}\r\n\r\n{form}");
+    let Ok(Outcome::Whole(answer)) = door.answer(&read(&post).expect("a request"), now) else { panic!("signed in") };
+    let cookie = answer.fields.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).expect("a cookie");
+    format!("{HOST}Cookie: {}\r\n", cookie.split(';').next().expect("a value"))
+}
+
+/// A page that is told of news is fetched again by its script, which went on as long as anything was
+/// new.
+#[test]
+fn what_a_script_fetches_keeps_nobody_signed_in() {
+    let door = Door::new(look());
+    let start = Instant::now();
+    let cookie = sign_in(&door, start);
+    let ask = |fields: &str, minutes: u64| {
+        let request = read(&format!("GET /map HTTP/1.1\r\n{cookie}{fields}\r\n")).expect("a request");
+        door.answer(&request, start + Duration::from_secs(60 * minutes)).err()
+    };
+    let of_script = "Sec-Fetch-Dest: empty\r\nSec-Fetch-Site: same-origin\r\n";
+    let of_person = "Sec-Fetch-Dest: document\r\nSec-Fetch-Site: same-origin\r\n";
+    assert_eq!(ask(of_person, 50), None);
+    assert_eq!(ask(of_script, 109), None, "an hour from when somebody asked");
+    assert_eq!(ask(of_script, 110), Some(Refusal::NotSignedIn));
+}
+
+/// One account that came again and again cost all others the time in which it was heard out.
+#[test]
+fn who_has_his_part_is_dropped_without_being_heard() {
+    for (most, said) in [(2, None), (1, Some("HTTP/1.1 503 Service Unavailable"))] {
+        let door = Arc::new(Door::new(look()));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let places = Places::new(most, 1);
+        std::thread::spawn(move || serve(&Listener::Tcp(listener), &places, &door));
+        let _held = TcpStream::connect(address).expect("the one that he may have");
+        let mut next = TcpStream::connect(address).expect("one more");
+        let mut answer = String::new();
+        // What was not read is lost with a reset, which is an error here.
+        let _ = next.write_all(format!("GET / HTTP/1.1\r\n{HOST}\r\n").as_bytes());
+        let _ = next.read_to_string(&mut answer);
+        assert_eq!(answer.lines().next(), said);
+    }
 }
 
 /// An event stream whose browser was gone held its place until something was to be said, and the
 /// test would last as long as one may be open.
 #[test]
 fn an_event_stream_ends_when_its_browser_is_gone_or_signed_out() {
-    let door = std::sync::Arc::new(Door::new(look()));
-    let token = Secret::new([9; SECRET_LEN]).text();
-    let form = format!("token={}", token.as_str());
-    let length = form.len();
-    let post = format!("POST /sign-in HTTP/1.1\r\n{HOST}Content-Length: {length}\r\n\r\n{form}");
-    let (mut signed_in, conversation) = converse(&door, post);
-    let mut answer = String::new();
-    signed_in.read_to_string(&mut answer).expect("answered");
-    conversation.join().expect("over");
-    let cookie = answer.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).expect("a cookie");
-    let cookie = format!("{HOST}Cookie: {}\r\n", cookie.split(';').next().expect("a value"));
-
+    let door = Arc::new(Door::new(look()));
+    let cookie = sign_in(&door, Instant::now());
     let listen = || {
         let (stream, conversation) = converse(&door, format!("GET /news HTTP/1.1\r\n{cookie}\r\n"));
         let mut lines = BufReader::new(stream.try_clone().expect("another")).lines();

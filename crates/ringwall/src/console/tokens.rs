@@ -1,5 +1,6 @@
 //! Tokens that sign one person in, once.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -17,8 +18,15 @@ pub(super) const SECRET_LEN: usize = 32;
 pub(super) const SECRET_TEXT_LEN: usize = 43;
 
 /// What nobody guesses: of a token, or of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Secret(Zeroizing<[u8; SECRET_LEN]>);
+
+/// Nothing of what it is: requests and sessions have one, and may come into a log.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(redacted)")
+    }
+}
 
 impl Secret {
     pub(super) fn new(bytes: [u8; SECRET_LEN]) -> Secret {
@@ -79,6 +87,11 @@ mod tests {
 
     fn secret(number: u8) -> Secret {
         Secret::new([number; SECRET_LEN])
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        assert_eq!(format!("{:?}", secret(201)), "Secret(redacted)");
     }
 
     #[test]

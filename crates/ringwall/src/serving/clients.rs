@@ -21,6 +21,15 @@ pub(crate) struct Places {
     taken: Mutex<BTreeMap<Who, usize>>,
 }
 
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// This one has his part of them.
+    Share,
+    /// All are taken.
+    All,
+}
+
 /// One of them, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -33,16 +42,22 @@ impl Places {
         Arc::new(Places { most, most_of_one, taken: Mutex::default() })
     }
 
-    /// A place for this one, if there is one.
-    pub(crate) fn take(self: &Arc<Places>, who: Who) -> Option<Place> {
+    /// A place for this one.
+    ///
+    /// # Errors
+    /// There is none. Where one may have all of them, nobody has a part.
+    pub(crate) fn take(self: &Arc<Places>, who: Who) -> Result<Place, Full> {
         let mut taken = locked(&self.taken);
         let all: usize = taken.values().sum();
         let of_one = taken.get(&who).copied().unwrap_or(0);
-        if all >= self.most || of_one >= self.most_of_one {
-            return None;
+        if self.most_of_one < self.most && of_one >= self.most_of_one {
+            return Err(Full::Share);
+        }
+        if all >= self.most {
+            return Err(Full::All);
         }
         taken.insert(who, of_one + 1);
-        Some(Place { places: Arc::clone(self), who })
+        Ok(Place { places: Arc::clone(self), who })
     }
 }
 
@@ -61,8 +76,9 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Answers one.
     fn converse(&self, client: Box<dyn Client>, who: Who);
 
-    /// Turns one away for whom there is no place. The next one waits meanwhile.
-    fn turn_away(&self, client: Box<dyn Client>);
+    /// Turns one away for whom there is no place. The next one waits meanwhile, so who has his part
+    /// is not waited for: he could come again without an end, and nobody else would get in.
+    fn turn_away(&self, client: Box<dyn Client>, full: Full);
 }
 
 /// Has each client that comes answered in a thread of its own, without end.
@@ -73,9 +89,12 @@ pub(crate) fn serve<S: Service>(listener: &Listener, places: &Arc<Places>, servi
             std::thread::sleep(Duration::from_millis(100));
             continue;
         };
-        let Some(place) = places.take(who) else {
-            service.turn_away(client);
-            continue;
+        let place = match places.take(who) {
+            Ok(place) => place,
+            Err(full) => {
+                service.turn_away(client, full);
+                continue;
+            }
         };
         let service = Arc::clone(service);
         // Where no thread can be had, the client is closed and its place is free again.
@@ -104,16 +123,24 @@ mod tests {
         let places = Places::new(4, 2);
         let take = |user| places.take(Who::User(user));
         let held = [take(1).expect("one"), take(1).expect("two")];
-        assert!(take(1).is_none(), "its part");
+        assert_eq!(take(1).err(), Some(Full::Share));
         let other = take(2).expect("of another account");
         let last = places.take(Who::Address([127, 0, 0, 1].into())).expect("by another way");
-        assert!(take(3).is_none(), "all of them");
+        assert_eq!(take(3).err(), Some(Full::All));
+        assert_eq!(take(1).err(), Some(Full::Share), "whether others have the rest or not");
         drop(other);
-        assert!(take(1).is_none());
+        assert_eq!(take(1).err(), Some(Full::Share));
         drop(held);
         let again = [take(1).expect("one"), take(1).expect("two")];
         drop((again, last));
         assert!(locked(&places.taken).is_empty(), "nobody is remembered who has no place");
+    }
+
+    #[test]
+    fn where_one_may_have_all_nobody_has_a_part() {
+        let places = Places::new(1, 1);
+        let _held = places.take(Who::User(1)).expect("one");
+        assert_eq!(places.take(Who::User(1)).err(), Some(Full::All));
     }
 
     proptest! {
@@ -126,7 +153,7 @@ mod tests {
                 if comes {
                     let may = held.len() < 6 && of_one(&held) < 3;
                     let place = places.take(Who::User(user));
-                    prop_assert_eq!(place.is_some(), may);
+                    prop_assert_eq!(place.is_ok(), may);
                     held.extend(place);
                 } else if let Some(at) = held.iter().position(|place| place.who == Who::User(user)) {
                     held.remove(at);

@@ -14,7 +14,7 @@ use crate::config::LocalAddress;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Measured};
 use crate::serving::{
-    Client, Hurried, Listener, Patience, Places, Recent, Service, Way, Who, door, hear_out, locked, serve,
+    Client, Full, Hurried, Listener, Patience, Places, Recent, Service, Way, Who, door, hear_out, locked, serve,
 };
 
 /// Clients at one time.
@@ -109,7 +109,8 @@ impl Service for Shared {
         let _ = self.answer(client);
     }
 
-    fn turn_away(&self, client: Box<dyn Client>) {
+    /// All places are taken, since nobody has a share of his own here.
+    fn turn_away(&self, client: Box<dyn Client>, _full: Full) {
         let _ = http::refuse(&mut hear_out(client), Refusal::TooMany);
     }
 }

@@ -22,7 +22,7 @@ use crate::companion;
 use crate::failure::Failure;
 use crate::report::{Newest, Report, unix_s};
 use crate::serving::http::write as write_answer;
-use crate::serving::{Client, Counts, Hurried, Listener, Patience, Places, Recent, Service, Way, Who};
+use crate::serving::{Client, Counts, Full, Hurried, Listener, Patience, Places, Recent, Service, Way, Who};
 use crate::serving::{door, locked, serve};
 
 /// Connections at one time.
@@ -246,7 +246,7 @@ impl Service for Door {
     }
 
     /// Without a word: he would have to prove first who he is.
-    fn turn_away(&self, _client: Box<dyn Client>) {
+    fn turn_away(&self, _client: Box<dyn Client>, _full: Full) {
         self.counts.add(Refusal::TooMany.word());
     }
 }
