@@ -118,6 +118,7 @@ impl Client {
         let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(TIME_MAX))?;
         stream.set_write_timeout(Some(TIME_MAX))?;
+        stream.set_nodelay(true)?;
         Ok(stream)
     }
 }
