@@ -1,9 +1,10 @@
 #!/bin/sh
-# Closes an interface at the card's own hooks, or opens it again: closed.sh close|open INTERFACE
+# Closes an interface at the card's own hooks, or opens it again: closed.sh close|open|release INTERFACE
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
-# and whose device is yet to be made (record 0104).
+# and whose device is yet to be made (record 0104). `release` is the way out for an administrator: it opens, and takes
+# away what a daemon has left at the card.
 set -eu
 
 fail() {
@@ -12,7 +13,7 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|open INTERFACE, or closed.sh ahead"
+    fail "usage: closed.sh close|open|release INTERFACE, or closed.sh ahead"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -24,6 +25,13 @@ check_name() {
     '' | . | .. | *[!A-Za-z0-9._@-]*) return 1 ;;
     esac
     [ ${#1} -le 15 ]
+}
+
+# One at a time, or rules made for a device that was not there yet would come after its opening. What locks is the
+# script, since the units cannot write elsewhere. Nobody stays open for want of the lock.
+lock() {
+    exec 9<"$0"
+    flock -w 10 9 || echo "closed.sh: no lock, going on" >&2
 }
 
 # A device that was just made is closed by a rule of udev. Whoever opens it must not come before that.
@@ -41,16 +49,20 @@ table() {
     printf %s "$interface" | sed 's/_/__/g; s/\./_2e/g; s/-/_2d/g; s/@/_40/g'
 }
 
+is_vlan() {
+    case $vlan in '' | *[!0-9]* | 0* | ?????*) return 1 ;; esac
+    [ "$vlan" -le 4094 ] && check_name "$card"
+}
+
 # The card and the number of a VLAN: as a daemon has noted them, or else as the name tells them.
 find_card() {
-    note=/var/lib/ringwall/$interface.vlan
-    if [ -r "$note" ]; then
-        read -r card vlan <"$note"
-    else
+    note=/var/lib/ringwall/$interface.vlan card='' vlan=''
+    [ ! -r "$note" ] || read -r card vlan <"$note" || :
+    if ! is_vlan; then
         card=${interface%.*} vlan=${interface##*.}
+        is_vlan || return 1
     fi
-    case $vlan in '' | *[!0-9]* | 0* | ?????*) return 1 ;; esac
-    check_name "$card" && [ -e "/sys/class/net/$card" ]
+    [ -e "/sys/class/net/$card" ]
 }
 
 # Where `nft` reads, it sees a tag be it in the frame or beside it. The kernel takes off one with number 0, and looks
@@ -86,33 +98,58 @@ put() {
 
 # Who makes a device again while a daemon guards it finds it shut by the daemon (record 0104).
 close_ahead() {
+    status=0
     for unit in "$enabled"*.service; do
         interface=${unit#"$enabled"}
         interface=${interface%.service}
         if check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] && find_card; then
-            at_card | put
+            at_card | put || status=1
         fi
+    done
+    return $status
+}
+
+open() {
+    table=$(table)
+    printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
+}
+
+# The filters of a daemon, by the number that it gives them (in_place/below.rs).
+open_card() {
+    handle=$(printf '0x5257%04x' "$vlan")
+    for side in ingress egress; do
+        ! tc filter show dev "$card" "$side" 2>/dev/null | grep -q "handle $handle " ||
+            tc filter del dev "$card" "$side" pref 1 handle "$handle" protocol all bpf
     done
 }
 
 [ "$*" != ahead ] || {
+    lock
     close_ahead
-    exit 0
+    exit
 }
 [ $# -eq 2 ] || usage
 interface=$2
 check_name "$interface" || fail "not an interface name: $interface"
 case $1 in
 close)
-    {
-        at_device
-        ! find_card || at_card
-    } | put
+    lock
+    if find_card; then
+        ! { at_device && at_card; } | put || exit 0
+        echo "closed.sh: $interface is not closed at the card $card" >&2
+    fi
+    at_device | put
     ;;
 open)
     await_udev
-    table=$(table)
-    printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
+    lock
+    open
+    ;;
+release)
+    await_udev
+    lock
+    open
+    ! find_card || open_card
     ;;
 *) usage ;;
 esac

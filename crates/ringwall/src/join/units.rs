@@ -189,7 +189,25 @@ impl Unit {
 
     /// Ends what runs. The interface was given back before.
     pub(super) fn stop(&self) -> Result<(), Failure> {
-        systemctl(&["stop"], &self.all()).map(drop)
+        systemctl(&["stop"], &self.all())?;
+        self.open()
+    }
+
+    /// Takes away what shuts the interface. A stop does so only of a unit that is active, and a
+    /// rule of udev shuts what is made whether it is or not.
+    fn open(&self) -> Result<(), Failure> {
+        let program = std::env::current_exe().map_err(Failure::new)?;
+        let script = program.ancestors().nth(2).unwrap_or(Path::new("/usr")).join("lib/ringwall/closed.sh");
+        if !script.exists() {
+            return Ok(());
+        }
+        let told = Command::new(&script).args(["release", &self.interface]).output();
+        let told = told.map_err(|error| Failure::file(&script, error, "see whether it can be started"))?;
+        if told.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&told.stderr);
+        Err(Failure::new(format!("{} is not open: {}", self.interface, said.lines().next().unwrap_or_default())))
     }
 }
 

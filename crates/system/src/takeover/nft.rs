@@ -12,21 +12,24 @@ const NFT_PATHS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
 pub(super) fn run(interface: &str, script: &str) -> Result<(), TakeoverError> {
     match hand_over(interface, &NFT_PATHS, &["-f", "-"], script) {
         Err(TakeoverError::NoProgram { interface, .. }) => Err(TakeoverError::NoNft { interface }),
-        other => other,
+        other => other.map(drop),
     }
 }
 
-/// Has the first of `programs` that is there read `script` for `interface`, in the calling thread's namespaces.
+/// Has the first of `programs` that is there read `script` for `interface`, in the calling thread's namespaces; what it
+/// says.
 pub(super) fn hand_over(
     interface: &str,
     programs: &[&'static str],
     arguments: &[&str],
     script: &str,
-) -> Result<(), TakeoverError> {
+) -> Result<String, TakeoverError> {
     let refused = |cause| TakeoverError::Filter { interface: interface.to_owned(), cause };
     for program in programs {
         match run_program(program, arguments, script) {
-            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) if output.status.success() => {
+                return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+            }
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stderr);
                 return Err(refused(text.lines().next().unwrap_or("no message").to_owned()));
@@ -41,7 +44,7 @@ pub(super) fn hand_over(
 
 fn run_program(program: &str, arguments: &[&str], script: &str) -> io::Result<Output> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // If the program ends early its message says why.

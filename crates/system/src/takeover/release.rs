@@ -94,13 +94,13 @@ impl Undoing<'_> {
         self.state.save(&self.place.state)?;
         let Undoing { place, host, state } = &mut self;
         let delete = |tap: &str| host.link_by_name(tap)?.map_or(Ok(()), |tap| host.delete_link(tap.index));
-        in_place::open(place, state, delete)?;
+        let warnings = in_place::open(place, state, delete)?;
         let card = card_among(host, state, None).doing(&place.interface, "look for the card")?;
         // What the daemon told the stack of neighbours is on the card itself.
         if let Some(card) = &card {
             host.forget_learned_neighbours(card.index).doing(&place.interface, "forget neighbours")?;
         }
-        Ok(Report { nic_found: card.is_some(), warnings: Vec::new() })
+        Ok(Report { nic_found: card.is_some(), warnings })
     }
 
     /// Takes down what the inner device has, writes it into the state file, and only then deletes the device.

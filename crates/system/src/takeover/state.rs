@@ -56,8 +56,11 @@ pub(crate) enum InnerKind {
 /// What the device of a VLAN is made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Below {
-    /// The card's name, or that of another device.
+    /// The name of the card, or of another device, when the VLAN was taken.
     pub(crate) card: String,
+    /// The card's number, which it keeps under another name. In a former version's file 0.
+    #[serde(default)]
+    pub(crate) index: u32,
     /// The VLAN's number.
     pub(crate) vlan: u16,
 }

@@ -14,6 +14,7 @@
 //! use.
 
 use std::io;
+use std::path::Path;
 
 use super::super::TakeoverError;
 use super::super::error::Doing;
@@ -26,6 +27,7 @@ use crate::files;
 use crate::instruction::{
     ADD, CALL, COPY, EXIT, JUMP_IF_EQUAL, JUMP_UNLESS_EQUAL, LOAD_WORD, LOOK_UP, MASK, SET, STORE_WORD, instruction,
 };
+use crate::netlink::Connection;
 use crate::netlink::link::Link;
 
 // Where `struct __sk_buff` has a frame's protocol, and number and priority of its tag, zero without
@@ -43,26 +45,70 @@ const DROP: i32 = 2;
 
 impl Work<'_> {
     /// Has the VLAN whose device is `device` shut from the moment at which the device is gone. Of
-    /// another device, or with the card in another namespace, it does nothing.
-    pub(super) fn shut_when_gone(&mut self, names: &Names, device: &Link) -> Result<(), TakeoverError> {
+    /// another device, or with the card in another namespace, it does nothing. Others' filters may be
+    /// in the way at the card, which is no reason to leave the device itself without a guard.
+    pub(super) fn shut_when_gone(&mut self, names: &Names, device: &Link) {
+        if let Err(error) = self.try_shut_when_gone(names, device) {
+            self.warnings.push(open_when_gone(&error));
+        }
+    }
+
+    fn try_shut_when_gone(&mut self, names: &Names, device: &Link) -> Result<(), TakeoverError> {
         let links = self.host.links().doing(self.interface(), "list the interfaces")?;
         let card = links.into_iter().find(|link| device.below == Some(link.index));
-        let (Some(card), Some(vlan)) = (card, device.vlan) else { return Ok(()) };
-        let below = Below { card: card.name, vlan };
-        self.state.below = Some(below.clone());
+        let below = card.zip(device.vlan).map(|(card, vlan)| Below { card: card.name, index: card.index, vlan });
+        self.warnings.extend(note(&self.place.interface, &mut self.state.below, below.as_ref()));
         self.save()?;
-        let note = format!("{} {vlan}\n", below.card);
+        let Some(below) = below else { return Ok(()) };
+        let note = format!("{} {}\n", below.card, below.vlan);
         files::replace_private(&self.place.vlan, note.as_bytes())
             .map_err(|cause| TakeoverError::File { file: self.place.vlan.clone(), cause })?;
-        let program = load(vlan, device.index).doing(self.interface(), "load what shuts its VLAN")?;
+        let program = load(below.vlan, device.index).doing(self.interface(), "load what shuts its VLAN")?;
         let path = names.below()?;
-        Side::BOTH.into_iter().try_for_each(|side| hook(&below, side).put(self.interface(), &path, &program).map(drop))
+        self.warnings.extend(shut(&self.place.interface, &below, &path, &program));
+        Ok(())
     }
 }
 
-/// Takes the filters away. That there are none is no error.
-pub(super) fn open(interface: &str, below: &Below) {
-    Side::BOTH.into_iter().for_each(|side| hook(below, side).clear(interface));
+/// Notes where the VLAN is shut, in place of what is `noted`. The former filters go: they know a
+/// device that is gone, and would cut the VLAN off for good. What stays, one line each.
+pub(super) fn note(interface: &str, noted: &mut Option<Below>, now: Option<&Below>) -> Vec<String> {
+    let former = std::mem::replace(noted, now.cloned()).filter(|former| Some(former) != now);
+    former.map_or_else(Vec::new, |former| open(interface, &former))
+}
+
+/// Puts the filters at both sides of the card; what could not be put, one line each.
+pub(super) fn shut(interface: &str, below: &Below, path: &Path, program: &Program) -> Vec<String> {
+    let outcomes = Side::BOTH.into_iter().map(|side| hook(below, side).put(interface, path, program));
+    outcomes.filter_map(Result::err).map(|error| open_when_gone(&error)).collect()
+}
+
+fn open_when_gone(error: &TakeoverError) -> String {
+    format!("the VLAN is open while its device is not there: {}", why(error))
+}
+
+fn why(error: &TakeoverError) -> String {
+    if let TakeoverError::Filter { cause, .. } = error { cause.clone() } else { error.to_string() }
+}
+
+/// Takes the filters away, under whichever name the card has now; what stays, one line each. That
+/// there are none, or no such card, is no error.
+pub(super) fn open(interface: &str, below: &Below) -> Vec<String> {
+    let name = match name_now(below) {
+        Ok(Some(name)) => name,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![format!("look for the card {}: {error}", below.card)],
+    };
+    let below = Below { card: name, ..*below };
+    let outcomes = Side::BOTH.into_iter().map(|side| hook(&below, side).clear(interface));
+    let failures = outcomes.filter_map(Result::err);
+    failures.map(|error| format!("VLAN {} stays shut at {}: {}", below.vlan, below.card, why(&error))).collect()
+}
+
+fn name_now(below: &Below) -> io::Result<Option<String>> {
+    let links = Connection::open()?.links()?;
+    let is_it = |link: &Link| if below.index == 0 { link.name == below.card } else { link.index == below.index };
+    Ok(links.into_iter().find(is_it).map(|link| link.name))
 }
 
 /// Its number is "RW", and which VLAN.

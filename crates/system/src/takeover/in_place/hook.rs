@@ -1,4 +1,5 @@
-//! A program as a filter of `tc` at a device, before all other filters that are there.
+//! A program as a filter of `tc` at a device, before all other filters that are there. Programs at
+//! the newer hook `tcx` (Linux 6.6) come before it, and so do later filters of the same priority.
 
 use std::path::Path;
 
@@ -54,9 +55,14 @@ impl Hook<'_> {
             crate::files::remove_if_there(path)?;
             bpf::pin(program, path)?;
             is_new = tc(interface, &format!("qdisc add dev {} clsact\n", self.card)).is_ok();
-            let words = self.words();
-            outcome =
-                tc(interface, &format!("filter replace {words} direct-action object-pinned {}\n", path.display()));
+            outcome = if is_new || self.has_place(interface) {
+                let words = self.words();
+                let script = format!("filter replace {words} direct-action object-pinned {}\n", path.display());
+                tc(interface, &script).map(drop)
+            } else {
+                let cause = format!("no place at the egress of {}: is there a qdisc `ingress`?", self.card);
+                Err(TakeoverError::Filter { interface: interface.to_owned(), cause })
+            };
             Ok(())
         };
         in_mount_tree(work)
@@ -64,9 +70,22 @@ impl Hook<'_> {
         outcome.map(|()| is_new)
     }
 
+    /// Whether filters of this side have a place. The older qdisc `ingress` is in the way of `clsact`,
+    /// and takes a filter for the egress as one for the ingress.
+    fn has_place(&self, interface: &str) -> bool {
+        self.side == Side::Ingress
+            || tc(interface, &format!("qdisc show dev {}\n", self.card)).is_ok_and(|all| all.contains("qdisc clsact "))
+    }
+
     /// Takes the program away. That there is none is no error.
-    pub(super) fn clear(&self, interface: &str) {
-        let _gone = tc(interface, &format!("filter del {}\n", self.words()));
+    pub(super) fn clear(&self, interface: &str) -> Result<(), TakeoverError> {
+        let gone = tc(interface, &format!("filter del {}\n", self.words()));
+        gone.map(drop).or_else(|error| if self.stands(interface) { Err(error) } else { Ok(()) })
+    }
+
+    fn stands(&self, interface: &str) -> bool {
+        let all = tc(interface, &format!("filter show dev {} {}\n", self.card, self.side.word()));
+        all.is_ok_and(|all| all.contains(&format!("handle {:#x} ", self.handle)))
     }
 }
 
@@ -75,6 +94,6 @@ pub(super) fn give_place_back(interface: &str, card: &str) {
     let _gone = tc(interface, &format!("qdisc del dev {card} clsact\n"));
 }
 
-fn tc(interface: &str, script: &str) -> Result<(), TakeoverError> {
+fn tc(interface: &str, script: &str) -> Result<String, TakeoverError> {
     hand_over(interface, &TC, &["-batch", "-"], script)
 }

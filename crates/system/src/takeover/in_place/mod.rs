@@ -133,7 +133,7 @@ impl Work<'_> {
     fn put_other_away(&mut self, names: &Names, card: &str) -> Result<(), TakeoverError> {
         match self.request.inner {
             Inner::Tap { .. } => {
-                belt::hook(card, Side::Ingress).clear(self.interface());
+                belt::hook(card, Side::Ingress).clear(self.interface())?;
                 Names::remove(names.divert()?)
             }
             Inner::Veth { .. } => {
@@ -174,7 +174,7 @@ impl Work<'_> {
         let clear = guard.map(|guard| self.hand_clear_over(guard)).transpose()?;
         nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
-        self.shut_when_gone(&names, &secluded.link)?;
+        self.shut_when_gone(&names, &secluded.link);
         Ok((tap, index))
     }
 
@@ -190,27 +190,27 @@ impl Work<'_> {
     }
 }
 
-/// Takes away what stands around the card. The card is in clear then.
+/// Takes away what stands around the card; what stays at a card below, one line each. The card is in
+/// clear then.
 pub(super) fn open(
     place: &Place,
     state: &State,
     delete: impl FnOnce(&str) -> io::Result<()>,
-) -> Result<(), TakeoverError> {
+) -> Result<Vec<String>, TakeoverError> {
     let interface = place.interface.as_str();
     if let InnerKind::Beside { tap } = &state.inner {
         delete(tap).doing(interface, "remove the TAP")?;
     }
     for side in Side::BOTH {
-        belt::hook(&state.nic_name, side).clear(interface);
+        belt::hook(&state.nic_name, side).clear(interface)?;
     }
     if state.own_clsact {
         hook::give_place_back(interface, &state.nic_name);
     }
-    if let Some(below) = &state.below {
-        below::open(interface, below);
-    }
+    let warnings = state.below.as_ref().map_or_else(Vec::new, |below| below::open(interface, below));
     Names::of(place, state).forget()?;
-    super::filter::open(interface)
+    super::filter::open(interface)?;
+    Ok(warnings)
 }
 
 /// What comes in at the card, and what goes out by it: the first only with the mark of what was

@@ -35,7 +35,7 @@ pub(super) fn from_tap(interface: &str, path: &Path, tap: &str, card: &str) -> R
     let work = || {
         crate::files::remove_if_there(path)?;
         bpf::pin(&program, path)?;
-        outcome = hand_over(interface, &TC, &["-batch", "-"], &script);
+        outcome = hand_over(interface, &TC, &["-batch", "-"], &script).map(drop);
         Ok(())
     };
     in_mount_tree(work).map_err(failed)?;

@@ -269,7 +269,7 @@ fn in_vlans(numbers: &[u8]) -> String {
 fn a_vlan_is_shut_at_the_card_below_from_the_moment_at_which_its_device_is_gone() {
     let room = room!();
     room.in_host("ip link add made0 type veth peer name made1");
-    let below = Below { card: "eth0".to_owned(), vlan: 5 };
+    let below = Below { card: "eth0".to_owned(), index: 0, vlan: 5 };
     let hook = below::hook(&below, Side::Ingress);
     let path = Names(format!("{}_test", std::process::id())).below().expect("mounted");
     room.at_host(|| {
@@ -294,6 +294,68 @@ fn a_vlan_is_shut_at_the_card_below_from_the_moment_at_which_its_device_is_gone(
     room.at_host(|| below::open("eth0", &below));
     assert!(ours.iter().all(|numbers| passes(numbers)));
     Names::remove(path).expect("removed");
+}
+
+/// Has VLAN 5 of a card shut for a device that is there; where, and what could not be done.
+fn shut_below(room: &Room, card: &str) -> (Below, Vec<String>) {
+    let path = Names(format!("{}_{card}", std::process::id())).below().expect("mounted");
+    let shut = room.at_host(|| {
+        let link = Connection::open().expect("a socket").link_by_name(card).expect("readable").expect("there");
+        let below = Below { card: link.name, index: link.index, vlan: 5 };
+        let program = below::load(5, link.index).expect("loaded");
+        let warnings = below::shut("eth0", &below, &path, &program);
+        (below, warnings)
+    });
+    Names::remove(path).expect("removed");
+    shut
+}
+
+/// On which sides of a card the filters of VLAN 5 are.
+fn shut_at(room: &Room, card: &str) -> [bool; 2] {
+    ["ingress", "egress"].map(|side| room.in_host(&format!("tc filter show dev {card} {side}")).contains("0x52570005"))
+}
+
+#[test]
+fn a_vlan_that_moves_to_another_card_is_open_at_the_former_under_whichever_name() {
+    let room = room!();
+    room.in_host("ip link add made0 type veth peer name made1");
+    let (former, warnings) = shut_below(&room, "made0");
+    assert_eq!((warnings, shut_at(&room, "made0")), (Vec::new(), [true, true]));
+    room.in_host("ip link set made0 name lan0");
+    // Another card has the name meanwhile, whose VLAN is somebody else's.
+    room.in_host("ip link set made1 name made0");
+    let (now, _) = shut_below(&room, "made0");
+    let mut noted = Some(former);
+    let warnings = room.at_host(|| below::note("eth0", &mut noted, Some(&now)));
+    assert_eq!((warnings, &noted), (Vec::new(), &Some(now.clone())));
+    assert_eq!((shut_at(&room, "lan0"), shut_at(&room, "made0")), ([false, false], [true, true]));
+    // The same one is left as it is, and no card or no filter is no failure.
+    let warnings = room.at_host(|| below::note("eth0", &mut noted, Some(&now)));
+    assert_eq!((warnings, shut_at(&room, "made0")), (Vec::new(), [true, true]));
+    assert_eq!(room.at_host(|| below::note("eth0", &mut noted, None)), Vec::<String>::new());
+    assert_eq!((shut_at(&room, "made0"), noted), ([false, false], None));
+    assert_eq!(room.at_host(|| below::open("eth0", &now)), Vec::<String>::new());
+    room.in_host("ip link del made0");
+    assert_eq!(room.at_host(|| below::open("eth0", &now)), Vec::<String>::new());
+}
+
+#[test]
+fn what_others_have_at_the_card_below_is_a_warning_and_no_failure() {
+    let foreign = "tc filter add dev eth0 ingress pref 1 protocol all u32 match u32 0 0 flowid 1:1";
+    let cases: [(&[&str], [bool; 2], &str); 2] = [
+        (&["tc qdisc add dev eth0 clsact", foreign], [false, true], ""),
+        // It has one place, which `tc` shows for either side.
+        (&["tc qdisc add dev eth0 ingress"], [true, true], "no place at the egress"),
+    ];
+    for (commands, shut, why) in cases {
+        let room = room!();
+        commands.iter().for_each(|command| drop(room.in_host(command)));
+        let (below, warnings) = shut_below(&room, "eth0");
+        assert_eq!((warnings.len(), shut_at(&room, "eth0")), (1, shut), "{commands:?}");
+        assert!(warnings.iter().all(|text| text.contains(why)), "{warnings:?}");
+        assert_eq!(room.at_host(|| below::open("eth0", &below)), Vec::<String>::new());
+        assert_eq!(shut_at(&room, "eth0"), [false, false]);
+    }
 }
 
 #[test]
