@@ -66,7 +66,8 @@ add_program() {
     rm -rf "$directory/package"
     for revision in 1 2; do
         # It is unpacked at once.
-        packaging/package.sh --program target/release/ringwall --revision "$revision" --effort 0 --out "$directory/package"
+        packaging/package.sh --program target/release/ringwall --revision "$revision" --effort 0 \
+            --out "$directory/package"
     done
     # A tree of a former run has it already, whole.
     install -D -m 644 "$directory"/package/*-1_*.deb "$tree/opt/ringwall/first.deb"

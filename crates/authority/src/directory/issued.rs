@@ -95,8 +95,8 @@ pub(super) fn is_certificate_file(path: &Path) -> bool {
     !hidden && path.extension() == Some(OsStr::new("pem"))
 }
 
-/// Takes out [`RETIRED_AT_ONCE`] at most of what is over for [`RETIRED_AFTER`] at `unix_s` and is not the newest of its host,
-/// which says who it was. `entries` are sorted by age for each name.
+/// Takes out [`RETIRED_AT_ONCE`] at most of what is over for [`RETIRED_AFTER`] at `unix_s` and is
+/// not the newest of its host, which says who it was. `entries` are sorted by age for each name.
 pub(super) fn take_retired(entries: &mut Vec<Entry>, unix_s: u64) -> Vec<Entry> {
     let newest: BTreeMap<String, String> =
         entries.iter().map(|entry| (entry.name.clone(), entry.serial.clone())).collect();

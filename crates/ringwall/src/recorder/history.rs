@@ -253,7 +253,8 @@ fn make(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&table)
 }
 
-const SELECT: &str = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text FROM entry \
+const SELECT: &str = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text \
+    FROM entry \
     WHERE last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
     AND (NOT ?4 OR kind NOT IN ('address', 'started', 'stopped', 'policy', 'order')) \
     ORDER BY first_ms DESC, number DESC LIMIT ?5 OFFSET ?6";

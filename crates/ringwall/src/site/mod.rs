@@ -70,7 +70,8 @@ pub(crate) enum SiteCommand {
     Init(InitArguments),
     /// Issue a certificate to a host
     ///
-    /// In one step, when the manager makes the host's key too; the file is the host's whole identity, so move it safely:
+    /// In one step, when the manager makes the host's key too; the file is the host's whole
+    /// identity, so move it safely:
     ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --ip 10.0.0.1 --out a.pem
     ///
     /// For a host that gets its address by DHCP, in mode "cll" and under S-ARP (which needs --subnet):
@@ -78,7 +79,8 @@ pub(crate) enum SiteCommand {
     ///   ringwall site issue --name a --mac 02:00:00:00:00:01 --subnet 10.0.0.0/24 --out a.pem
     ///
     /// For a DHCP server of mode "cll", which makes the certificates of the addresses that it gives:
-    ///   ringwall site issue --name d --mac 02:00:00:00:00:09 --ip 10.0.0.9 --role dhcp --serves 10.0.0.128/25 --out d.pem
+    ///   ringwall site issue --name d --mac 02:00:00:00:00:09 --ip 10.0.0.9 --role dhcp \
+    ///     --serves 10.0.0.128/25 --out d.pem
     ///
     /// For a request that the host made with 'ringwall host enroll request'; the bundle is sealed
     /// for that host:
@@ -91,8 +93,8 @@ pub(crate) enum SiteCommand {
     Issue(IssueArguments),
     /// Give a host another certificate for the key that it has, with what its newest one says
     ///
-    /// For a request of 'ringwall host renew'. Nothing is decided, so a program may call it, for example ssh as the forced
-    /// command of a key that all hosts have:
+    /// For a request of 'ringwall host renew'. Nothing is decided, so a program may call it, for
+    /// example ssh as the forced command of a key that all hosts have:
     ///   command="ringwall site renew --request - --out -",restrict ssh-ed25519 AAAA...
     ///
     /// Not renewed is who is revoked, whose certificate has ended, and whose certificate others'

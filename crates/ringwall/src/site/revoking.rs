@@ -43,7 +43,8 @@ pub(super) fn revoke(arguments: &RevokeArguments, surroundings: &mut Surrounding
     let list = dir.join("revoked.crl.pem").display().to_string();
     let certificates = revoked.certificates;
     let mut value = json!({
-        "name": name, "revoked": true, "in_repository": revoked.in_repository, "certificates": certificates, "list": list
+        "name": name, "revoked": true, "in_repository": revoked.in_repository,
+        "certificates": certificates, "list": list
     });
     let shared = if *keep_shared_keys {
         "it still has the site key; `ringwall site rekey-shared` changes it".to_owned()

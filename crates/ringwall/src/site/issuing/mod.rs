@@ -152,12 +152,13 @@ impl Holds {
         match self {
             Holds::Sealed => "it is sealed for the host's key, and nobody else can open it",
             Holds::BundleInClear => {
-                "it is secret\nwarning: it holds the site's secrets in clear, since the request names nothing to seal to; \
-                 one of `ringwall host enroll request` does"
+                "it is secret\nwarning: it holds the site's secrets in clear, since the request names \
+                 nothing to seal to; one of `ringwall host enroll request` does"
             }
             Holds::KeyInClear => {
-                "it is secret\nwarning: it holds the host's private key and the site's secrets in clear; with a key that the host \
-                 makes itself (`ringwall host enroll request`, `site issue --request`) what leaves here is sealed"
+                "it is secret\nwarning: it holds the host's private key and the site's secrets in clear; \
+                 with a key that the host makes itself (`ringwall host enroll request`, \
+                 `site issue --request`) what leaves here is sealed"
             }
         }
     }

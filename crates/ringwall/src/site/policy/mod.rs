@@ -97,12 +97,16 @@ pub(crate) enum LegacyCommand {
         place: Place,
     },
     /// Take a host out, by its address or hardware address
-    Remove {
-        /// IPv4 address or hardware address
-        which: String,
-        #[command(flatten)]
-        place: Place,
-    },
+    Remove(Removal),
+}
+
+/// Whom to take out of a list.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Removal {
+    /// IPv4 address or hardware address
+    which: String,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// What can be done with known hosts.
@@ -116,12 +120,7 @@ pub(crate) enum KnownCommand {
         place: Place,
     },
     /// Take a host out, by its address or hardware address
-    Remove {
-        /// IPv4 address or hardware address
-        which: String,
-        #[command(flatten)]
-        place: Place,
-    },
+    Remove(Removal),
 }
 
 /// What can be done with exceptions.
@@ -185,7 +184,7 @@ impl PolicyCommand {
                     Ok(format!("{} at {} is known to hosts of mode sarp", pair.ip, pair.mac))
                 })
             }
-            PolicyCommand::Known(KnownCommand::Remove { which, place }) => {
+            PolicyCommand::Known(KnownCommand::Remove(Removal { which, place })) => {
                 change(place, surroundings, |content, _, _| {
                     let is_meant = |one: &KnownHost| names(which, one.mac, one.ip);
                     remove(&mut content.known, which, is_meant)
@@ -224,7 +223,7 @@ impl LegacyCommand {
                     Ok(format!("{ip} at {mac} is admitted in clear{}", replaced.concat()))
                 })
             }
-            LegacyCommand::Remove { which, place } => change(place, surroundings, |content, _, _| {
+            LegacyCommand::Remove(Removal { which, place }) => change(place, surroundings, |content, _, _| {
                 remove(&mut content.legacy, which, |one| names(which, one.mac, one.ip))
             }),
         }
