@@ -17,6 +17,11 @@ VLAN_BY_NETWORKD = {
     "/etc/systemd/network/40-card.network":
         f"[Match]\nName={CARD}\n[Network]\nVLAN={{interface}}\nLinkLocalAddressing=no\n",
 }
+# A bridge has one address in all boots as well. What is made on the machine for a guest is no business of its manager.
+BRIDGE_BY_NETWORKD = {
+    "/etc/systemd/network/40-bridge.netdev": "[NetDev]\nName={interface}\nKind=bridge\nMACAddress={mac}\n",
+    "/etc/systemd/network/40-card.network": f"[Match]\nName={CARD}\n[Network]\nBridge={{interface}}\n",
+}
 NETWORKD = "[Match]\n{known_by}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing=no\n"
 NETWORKD_BY_NAME = NETWORKD.replace("{known_by}", "Name={interface}")
 # Whoever takes a card away, or another's address for it, would lose this one.
@@ -30,16 +35,22 @@ BY_HAND = "[ipv4]\nmethod=manual\naddress1={ip}/24\n[ipv6]\nmethod=disabled\n"
 WITHOUT_ADDRESS = "[ipv4]\nmethod=disabled\n[ipv6]\nmethod=disabled\n"
 
 
-def port_of_bond(card):
-    return f"[connection]\nid={card}\ntype=ethernet\ninterface-name={card}\nmaster={{interface}}\nslave-type=bond\n"
+def port_of(kind, card):
+    return f"[connection]\nid={card}\ntype=ethernet\ninterface-name={card}\nmaster={{interface}}\nslave-type={kind}\n"
 
 
 BOND_BY_NETWORKMANAGER = {
     f"{PROFILES}/lan.nmconnection":
         "[connection]\nid=lan\ntype=bond\ninterface-name={interface}\n[ethernet]\ncloned-mac-address={mac}\n"
         f"[bond]\nmode=active-backup\nmiimon=100\n{BY_HAND}",
-    f"{PROFILES}/first.nmconnection": port_of_bond(CARD),
-    f"{PROFILES}/second.nmconnection": port_of_bond(SECOND_CARD),
+    f"{PROFILES}/first.nmconnection": port_of("bond", CARD),
+    f"{PROFILES}/second.nmconnection": port_of("bond", SECOND_CARD),
+}
+BRIDGE_BY_NETWORKMANAGER = {
+    f"{PROFILES}/lan.nmconnection":
+        "[connection]\nid=lan\ntype=bridge\ninterface-name={interface}\n[bridge]\nmac-address={mac}\nstp=false\n"
+        f"{BY_HAND}",
+    f"{PROFILES}/card.nmconnection": port_of("bridge", CARD),
 }
 VLAN_BY_NETWORKMANAGER = {
     f"{PROFILES}/card.nmconnection":
@@ -105,6 +116,20 @@ MANAGERS = {
         "mode": "644",
         "units": "systemd-networkd",
         "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
+    },
+    "bridge": {
+        "interface": "br0",
+        "files": {**BRIDGE_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD_BY_NAME},
+        "mode": "644",
+        "units": "systemd-networkd",
+        "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
+    },
+    "bridge-NetworkManager": {
+        "interface": "br0",
+        "files": BRIDGE_BY_NETWORKMANAGER,
+        "mode": "600",
+        "units": "NetworkManager",
+        "again": "nmcli connection down lan && nmcli connection up lan",
     },
     "vlan": {
         "interface": f"{CARD}.5",

@@ -17,6 +17,11 @@ from managers import make_again, manage, put_access_point
 UPGRADE = "/opt/ringwall/second.deb"
 # Of the card of a radio that mac80211_hwsim makes first.
 RADIO_MAC = "02:00:00:00:00:00"
+# A host of the LAN that nobody guards, a guest of a machine, and the port of its host's bridge.
+PLAIN_IP = "192.0.2.2"
+GUEST = "guest"
+GUEST_PORT = "guest0"
+IN_GUEST = f"ip netns exec {GUEST}"
 # Who forges ARP, from the LAN itself.
 LIAR_MAC = "02:00:00:00:66:66"
 
@@ -209,6 +214,42 @@ class Bond(Virtual):
         self.row["cable_s"] = outage(one, other, lambda: other.unplug(used), 25)
         if other.must(active).strip() == used:
             raise Failed("the bond still uses the card without a cable")
+
+
+class Bridge(Virtual):
+    """The card is the port of a bridge that is guarded. A guest behind it reaches the LAN as ever, and its host not."""
+
+    def check_guarded(self, machine):
+        super().check_guarded(machine)
+        self.add_guest(machine)
+        machine.must(f"ip link set {GUEST_PORT} master {machine.interface} up")
+        self.reach_lan(machine)
+        if machine.ask(f"{IN_GUEST} ping -n -c 1 -W 2 {machine.ip}")["status"] == 0:
+            raise Failed(f"{machine.name}: answers its guest in clear")
+        if not machine.status()["drops"]["unsealed"]:
+            raise Failed(f"{machine.name}: what the guest said is not counted")
+
+    def add_guest(self, machine):
+        """A network namespace is a guest as good as any; it is gone with the boot."""
+        number = machine.ip.rpartition(".")[2]
+        for command in (f"ip netns add {GUEST}", f"ip link add {GUEST_PORT} type veth peer name eth0 netns {GUEST}",
+                        f"{IN_GUEST} ip link set eth0 address 02:00:00:00:07:{int(number):02x} up",
+                        f"{IN_GUEST} ip address add 192.0.2.1{number}/24 dev eth0"):
+            machine.must(command)
+
+    def reach_lan(self, machine):
+        machine.must(f"{IN_GUEST} ping -n -c 10 -i 0.5 -w 15 {PLAIN_IP}")
+
+    def prepare(self):
+        in_namespace("ip", "address", "replace", f"{PLAIN_IP}/24", "dev", BRIDGE)
+        super().prepare()
+
+    def disturb(self):
+        super().disturb()
+        other = self.machines[1]
+        # Made again, a bridge has lost the guest.
+        other.must(f"ip link set {GUEST_PORT} master {other.interface} up")
+        self.reach_lan(other)
 
 
 class Vlan(Virtual):
@@ -442,6 +483,7 @@ CASES = {
     "NetworkManager": Case, "networkd": Case, "networkd-address": Case, "dhcpcd": Case,
     "ifupdown-auto": Case, "ifupdown-hotplug": Case, "confined": Confined, "hardship": Hardship,
     "bond": Bond, "vlan": Vlan, "bond-NetworkManager": Bond, "vlan-NetworkManager": Vlan,
+    "bridge": Bridge, "bridge-NetworkManager": Bridge,
     "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
 }
 

@@ -11,6 +11,7 @@
 mod admin;
 mod attacks;
 mod bad_input;
+mod bridged;
 mod broadcast;
 mod cll_dhcp;
 mod compression;

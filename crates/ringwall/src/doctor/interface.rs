@@ -66,7 +66,7 @@ pub(super) fn card(_: &Machine, guarded: &Guarded) -> Finding {
     match (&card.master, card.has_carrier) {
         (Some(master), _) => Finding::warning(
             format!("{name} belongs to {master}, whose traffic does not pass Ringwall as it is meant to"),
-            format!("take it out of {master}, or guard another interface"),
+            format!("guard {master}, or take it out of there"),
         ),
         (None, false) => Finding::warning(format!("{name} has no carrier"), "look at cable and switch"),
         (None, true) => Finding::good(format!("{name} is there and has a carrier")),

@@ -1,4 +1,4 @@
-//! Shuts a VLAN or a bond as soon as a manager of the network makes it.
+//! Shuts a VLAN, a bond or a bridge as soon as a manager of the network makes it.
 //!
 //! udev shuts it as well (record 0092), which is soon enough for networkd: that one waits for udev.
 //! NetworkManager does not, and udev can be seconds behind on a busy machine.

@@ -9,7 +9,7 @@
 //! - `identity.rs`: who this host is; `renewal.rs`: another certificate for the same key;
 //!   `renewed.rs`: the daemon takes it; `expiry.rs`: certificates that end soon.
 //! - `policy.rs`: the site's policy, as it was signed.
-//! - `made.rs`: shuts a VLAN or a bond as soon as it is made.
+//! - `made.rs`: shuts a VLAN, a bond or a bridge as soon as it is made.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 //!
 //! What only one mode has is in its folder in `modes`.
@@ -122,7 +122,7 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         config: ConfigArgs,
     },
-    /// Shuts a VLAN or a bond of this name as soon as it is made; `ringwall-made@` runs it.
+    /// Shuts a VLAN, a bond or a bridge of this name as soon as it is made; `ringwall-made@` runs it.
     #[command(hide = true)]
     CloseWhenMade {
         /// Its name.

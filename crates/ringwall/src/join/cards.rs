@@ -111,7 +111,7 @@ fn check(name: &str, all: &[Found], is_guarded: bool) -> Result<(), Failure> {
         Some(Sort::Card | Sort::Made) => Ok(()),
         Some(Sort::NotEthernet) => refuse("it speaks no Ethernet, and there is nobody to guard it from".to_owned()),
         Some(Sort::Tap) => refuse("it is a TUN or TAP device of a program, not a card".to_owned()),
-        Some(Sort::MemberOf(master)) => refuse(format!("it belongs to {master}, so its frames are not its own")),
+        Some(Sort::MemberOf(master)) => refuse(format!("it belongs to {master}, which is what can be guarded")),
         Some(Sort::Virtual(kind)) => refuse(format!("it is a device of the kind {kind}, not a card")),
     }
 }
@@ -133,7 +133,8 @@ mod tests {
             found("wlan0", Sort::Card),
             found("rw.eth0", Sort::Tap),
             found("eth2", Sort::MemberOf("br0".to_owned())),
-            found("br0", Sort::Virtual("bridge".to_owned())),
+            found("br0", Sort::Made),
+            found("macvlan0", Sort::Virtual("macvlan".to_owned())),
             found("bond0", Sort::Made),
             found("eth5", Sort::MemberOf("bond0".to_owned())),
         ]
@@ -166,9 +167,9 @@ mod tests {
 
     #[test]
     fn what_is_no_card_is_refused_with_those_that_are() {
-        for name in ["lo", "rw.eth0", "eth2", "br0", "eth5", "eth9"] {
+        for name in ["lo", "rw.eth0", "eth2", "macvlan0", "eth5", "eth9"] {
             let refused = check(name, &machine(), false).expect_err(name).to_string();
-            assert!(refused.contains("eth0, wlan0, bond0"), "{refused}");
+            assert!(refused.contains("eth0, wlan0, br0, bond0"), "{refused}");
         }
         // Taken over by a namespace of its own, a card's name is that of a TAP of ours.
         assert!(check("rw.eth0", &machine(), true).is_ok());

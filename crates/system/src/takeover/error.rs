@@ -171,7 +171,8 @@ impl fmt::Display for TakeoverError {
             Self::Enslaved { interface, master } => {
                 write!(
                     f,
-                    "interface {interface}: belongs to {master}: take it out (`ip link set {interface} nomaster`)"
+                    "interface {interface}: belongs to {master}: guard {master}, or take it out (`ip link set {interface} \
+                     nomaster`)"
                 )
             }
             Self::Carries { interface, upper } => {

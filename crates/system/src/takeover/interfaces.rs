@@ -4,22 +4,21 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use super::error::Doing;
-use super::{TakeoverError, on_interface};
+use super::{TakeoverError, made, on_interface};
 use crate::netlink::Connection;
 use crate::netlink::address::local;
 use crate::netlink::link::{Link, VETH_KIND};
 
 /// Where the kernel shows the interfaces of this network namespace, by name.
 const INTERFACES: &str = "/sys/class/net";
-/// The kernel's words for bonds and devices of VLANs.
-const MADE: [&str; 2] = ["bond", "vlan"];
 
 /// What an interface is, as far as guarding it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// A card, or the end of a cable between namespaces.
     Card,
-    /// A bond, or the device of a VLAN: it can be guarded, and the manager of the network makes it.
+    /// A bond, a bridge, or the device of a VLAN: it can be guarded, and the manager of the network
+    /// makes it.
     Made,
     /// A TUN or TAP device, ours among them.
     Tap,
@@ -28,7 +27,7 @@ pub enum Sort {
     /// It belongs to this bridge, bond or VRF.
     MemberOf(String),
     /// Another device that the kernel makes on top of others, with the kernel's word for it, such
-    /// as bridge.
+    /// as macvlan.
     Virtual(String),
 }
 
@@ -60,7 +59,7 @@ fn found(link: &Link, all: &[Link]) -> Found {
         _ if !link.is_ethernet => Sort::NotEthernet,
         (Some(master), _) => Sort::MemberOf(name_of(master).to_owned()),
         (None, None | Some(VETH_KIND)) => Sort::Card,
-        (None, Some(kind)) if MADE.contains(&kind) => Sort::Made,
+        (None, Some(kind)) if made::KINDS.contains(&kind) => Sort::Made,
         (None, Some(kind)) => Sort::Virtual(kind.to_owned()),
     };
     Found { name: link.name.clone(), sort, is_up: link.is_up() }

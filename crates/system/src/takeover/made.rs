@@ -1,4 +1,4 @@
-//! VLANs and bonds that a manager of the network makes, heard of as soon as the kernel has them.
+//! VLANs, bonds and bridges that a manager of the network makes, heard of as soon as the kernel has them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,9 +8,9 @@ use crate::netlink::{Connection, Message, Subscription};
 use crate::wait::{PollFd, PollFlags, wait};
 
 /// Sorts of devices that are made on others and may be guarded, by the kernel's names.
-const KINDS: [&str; 2] = ["vlan", "bond"];
+pub(super) const KINDS: [&str; 3] = ["vlan", "bond", "bridge"];
 
-/// Hears of each VLAN or bond with one name that appears in a network namespace.
+/// Hears of each such device with one name that appears in a network namespace.
 pub struct Made {
     subscription: Subscription,
     connection: Connection,
