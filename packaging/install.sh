@@ -47,7 +47,7 @@ put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/r
 [ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
-for name in ringwall@.service ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
+for name in ringwall@.service ringwall-rights@.service ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
     ringwall-renew@.service ringwall-renew@.timer ringwall-report@.service ringwall-report@.timer \
     ringwall-metrics.service ringwall-metrics.timer ringwall-site.service ringwall-signer.service \
     ringwall-console.service; do
@@ -71,7 +71,10 @@ put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
 done
-put 644 packaging/network/in-place.conf "$prefix/share/ringwall/in-place.conf"
+# Which instances of the units need a namespace, and what they get then.
+put 644 packaging/network/namespace.conf "$libexec/namespace.conf"
+sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" packaging/network/generator.sh >"$unit"
+put 755 "$unit" "$prefix/lib/systemd/system-generators/ringwall"
 sed "s#@LIBEXECDIR@#$libexec#" packaging/network/70-ringwall.rules >"$unit"
 put 644 "$unit" "$prefix/lib/udev/rules.d/70-ringwall.rules"
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"

@@ -40,7 +40,8 @@ for file in sbin/ringwall lib/ringwall/closed.sh lib/systemd/system/ringwall@.se
     lib/systemd/system/ringwall-report@.service lib/systemd/system/ringwall-site.service \
     lib/systemd/system/ringwall-signer.service lib/systemd/system/ringwall-console.service share/ringwall/monitoring/ringwall.rules.yml \
     share/ringwall/wireshark/ringwall.lua lib/x86_64-linux-gnu/wireshark/plugins/ringwall.lua \
-    share/ringwall/monitoring/ringwall.dashboard.json share/ringwall/monitoring/prometheus.yml share/ringwall/in-place.conf lib/systemd/network/10-ringwall.network lib/systemd/network/10-ringwall.link \
+    share/ringwall/monitoring/ringwall.dashboard.json share/ringwall/monitoring/prometheus.yml lib/ringwall/namespace.conf lib/systemd/system-generators/ringwall \
+    lib/systemd/system/ringwall-rights@.service lib/systemd/network/10-ringwall.network lib/systemd/network/10-ringwall.link \
     lib/udev/rules.d/70-ringwall.rules lib/sysusers.d/ringwall.conf lib/tmpfiles.d/ringwall.conf \
     share/man/man8/ringwall.8.gz share/man/man5/ringwall.toml.5.gz share/bash-completion/completions/ringwall \
     share/zsh/vendor-completions/_ringwall share/fish/vendor_completions.d/ringwall.fish \

@@ -236,5 +236,5 @@ def outage(one, other, action, seconds):
     return round(max(later - before for before, later in zip(times, times[1:])), 1)
 
 
-def kill_daemon(machine, unit="ringwall"):
-    machine.must(f"kill -9 $(systemctl show --property MainPID --value {unit}@{machine.interface})")
+def kill_daemon(machine, unit="ringwall", instance=None):
+    machine.must(f"kill -9 $(systemctl show --property MainPID --value {unit}@{instance or machine.interface})")

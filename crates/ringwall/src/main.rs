@@ -234,7 +234,7 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|failure| {
         output::complain(format_args!("{failure}"));
-        failed
+        failure.status().map_or(failed, ExitCode::from)
     })
 }
 

@@ -59,6 +59,16 @@ pub fn keep(capabilities: &[Capability]) -> io::Result<()> {
     settle(kept)
 }
 
+/// As [`keep`], where some of `capabilities` may not be there.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn keep_of(capabilities: &[Capability]) -> io::Result<()> {
+    let permitted = rustix::thread::capabilities(None)?.permitted;
+    let there: Vec<_> = capabilities.iter().copied().filter(|one| permitted.contains(one.set())).collect();
+    keep(&there)
+}
+
 /// As whom the process at the other end of a connection runs on this machine (`SO_PEERCRED`,
 /// unix(7)).
 ///

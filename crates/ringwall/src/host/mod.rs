@@ -10,6 +10,7 @@
 //!   `renewed.rs`: the daemon takes it; `expiry.rs`: certificates that end soon.
 //! - `policy.rs`: the site's policy, as it was signed.
 //! - `made.rs`: shuts a VLAN, a bond or a bridge as soon as it is made.
+//! - `rights.rs`: what the unit lets a daemon do, and what its take-over needs.
 //! - `revert.rs`: the guard that gives the interface back unless somebody confirms.
 //!
 //! What only one mode has is in its folder in `modes`.
@@ -26,15 +27,17 @@ mod renewal;
 pub(crate) mod renewed;
 pub(crate) mod reports;
 mod revert;
+pub(crate) mod rights;
 mod run;
 pub(crate) mod start;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
 
 use crate::client;
+use crate::config::DIRECTORY;
 use crate::config::duration::parse_time;
 use crate::enroll::EnrollArguments;
 use crate::failure::Failure;
@@ -131,6 +134,14 @@ pub(crate) enum HostCommand {
         #[arg(value_name = "PROGRAM")]
         closing: PathBuf,
     },
+    /// Loosens the units of hosts that need a namespace; a generator of systemd runs it.
+    #[command(hide = true)]
+    UnitRights {
+        /// Where units of this boot are.
+        directory: PathBuf,
+        /// What loosens one.
+        drop_in: PathBuf,
+    },
 }
 
 impl HostCommand {
@@ -145,6 +156,9 @@ impl HostCommand {
             HostCommand::Renew(arguments) => arguments.run(),
             HostCommand::RevertGuard { config } => revert::stand_guard(&config.config),
             HostCommand::CloseWhenMade { interface, closing } => made::close_when_made(&interface, &closing),
+            HostCommand::UnitRights { directory, drop_in } => {
+                rights::generate(Path::new(DIRECTORY), &directory, &drop_in)
+            }
         }
     }
 }

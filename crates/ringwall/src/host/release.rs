@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::rights;
 use crate::client;
 use crate::failure::Failure;
 use crate::modes::file::Config;
@@ -16,6 +17,7 @@ pub(crate) fn release_interface(config: &Config) -> Result<bool, Failure> {
     let is_taken = system::takeover::state::load(&config.host.state_dir, &config.host.interface)?.is_some();
     if is_taken {
         give_back(config)?;
+        rights::forget(config)?;
     }
     Ok(is_taken)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use system::takeover::{self, Taken, state};
 
 use super::identity::check_interface;
+use super::rights;
 use super::start::{Start, take};
 use crate::config::OnExit;
 use crate::daemon::companions::Companions;
@@ -44,6 +45,7 @@ fn check_duty(file: &Path, config: &Config, duty: Duty) -> Result<(), Failure> {
 pub(crate) fn run_daemon(file: &Path, revert_after: Option<Duration>, duty: Duty) -> Result<(), Failure> {
     system::sandbox::forbid_dumps().map_err(Failure::new)?;
     let mut config = Config::load(file)?;
+    rights::check(&config)?;
     // Only who may take an interface over may ask; whoever may not is told so there.
     config.kernel_cuts = system::tap_device::kernel_cuts_datagrams().ok();
     config.is_wireless = takeover::is_wireless(&config.host.interface);

@@ -21,7 +21,7 @@ use super::identity::check_interface;
 use super::interface::{Beside, Held, Interface};
 use super::kernel::{AttachToCard, Front, Standing};
 use super::release::give_back;
-use super::revert;
+use super::{revert, rights};
 use crate::config::{HookName, RealTime};
 use crate::daemon::companions::Companions;
 use crate::daemon::{Here, Load, Precedence, Supervisor};
@@ -282,9 +282,16 @@ pub(super) fn take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Resu
             if state::load(&request.state_dir, &request.interface)?.is_some() {
                 takeover::release(&request.interface, &request.run_dir, &request.state_dir)?;
             }
+            rights::go_over(config, &error.to_string())?;
             Ok(takeover::take(&Request { way: config.host.takeover, ..request })?)
         }
-        taken => Ok(taken?),
+        taken => {
+            let taken = taken?;
+            if taken.way == Way::InPlace {
+                rights::forget(config)?;
+            }
+            Ok(taken)
+        }
     }
 }
 

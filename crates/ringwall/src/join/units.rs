@@ -12,6 +12,7 @@ use system::takeover::{self, Sort};
 use super::CONFIG_DIRECTORY;
 use super::account::Outcome;
 use crate::failure::Failure;
+use crate::host::rights::MISSING;
 
 /// Is there while systemd runs (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
@@ -143,13 +144,27 @@ impl Unit {
             fs::create_dir_all(drop_in.parent().unwrap_or(Path::new(SYSTEMD))).and_then(|()| fs::write(&drop_in, text));
         written.map_err(|error| Failure::file(&drop_in, error, "give the command as root"))?;
         systemctl(&["daemon-reload"], &[])?;
-        let started = systemctl(&["restart"], &[self.service()]);
+        let start = || systemctl(&["restart"], &[self.service()]);
+        let started = start().or_else(|failure| {
+            if !self.misses_rights() {
+                return Err(failure);
+            }
+            // The daemon has left a note, by which the unit gets them.
+            systemctl(&["daemon-reload"], &[])?;
+            start()
+        });
         started.map_err(|failure| {
             let why = self.last_line();
             let _ = self.end_trial();
             Failure::new(format!("{failure}: {why}"))
         })?;
         Ok(())
+    }
+
+    /// Whether the daemon ended because its unit forbids what its way of taking over needs.
+    fn misses_rights(&self) -> bool {
+        let told = systemctl(&["show", "--property", "ExecMainStatus", "--value"], &[self.service()]);
+        told.is_ok_and(|told| told.trim() == MISSING.to_string())
     }
 
     /// What the daemon said last.

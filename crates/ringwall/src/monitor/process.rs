@@ -37,12 +37,12 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Giving an interface back takes namespaces, mounts and `nft`; whoever only has files to see to
-/// gets no more than those.
+/// Giving an interface back takes namespaces, mounts and `nft`, of which a unit may allow less, as
+/// for a card that stays in place; whoever only has files to see to gets no more than those.
 fn confine(charge: &Charge) -> io::Result<()> {
     sandbox::forbid_dumps()?;
     if charge.back.is_some() {
-        return privilege::keep(&Capability::FOR_RELEASE);
+        return privilege::keep_of(&Capability::FOR_RELEASE);
     }
     privilege::keep(&[])?;
     let state_dir = charge.home.iter().map(|home| home.state_dir.clone());

@@ -61,7 +61,10 @@ use wire::MacAddress;
 
 pub use error::TakeoverError;
 pub use follow::{Change, Follower};
-pub use gateway::{Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+pub use gateway::{
+    Gateway, GatewayCard, GatewayFollower, GatewayRequest, Role, hold_gateway, let_gateway_go, release_gateway,
+    take_gateway,
+};
 pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use interfaces::{Found, Sort, addresses, interfaces, is_wireless};
 pub use kept::{Instruction, Kept};

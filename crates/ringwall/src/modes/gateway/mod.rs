@@ -43,7 +43,7 @@ use crate::output::say;
 use flows::{BlockArgs, FlowsArgs, HandoverArgs};
 use replay::ReplayArgs;
 use respond::RespondArgs;
-use run::{ReleaseArgs, RunArgs};
+use run::{HoldArgs, ReleaseArgs, RunArgs};
 
 /// `ringwall gate …`
 #[derive(Subcommand, Debug)]
@@ -56,6 +56,9 @@ pub(crate) enum GateCommand {
     Run(RunArgs),
     /// Stops the daemon, if one runs, and gives the interfaces back (needs root).
     Release(ReleaseArgs),
+    /// Makes the namespace for the interfaces, before a daemon that must not make one; the unit runs it.
+    #[command(hide = true)]
+    Hold(HoldArgs),
     /// Lists TCP connections through the gateway.
     Flows(FlowsArgs),
     /// Ends a TCP connection through the gateway for both sides and lets none begin in its place.
@@ -90,6 +93,7 @@ impl GateCommand {
         match self {
             GateCommand::Run(args) => run::run(&args),
             GateCommand::Release(args) => run::release(&args),
+            GateCommand::Hold(args) => run::hold(&args),
             GateCommand::Flows(args) => flows::flows(&args),
             GateCommand::Block(args) => flows::block(&args),
             GateCommand::Respond(args) => respond::respond(&args),

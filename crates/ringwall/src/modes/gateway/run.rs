@@ -15,7 +15,9 @@ use system::clock::Clock;
 use system::null::NullBump;
 use system::port::{PacketOptions, PacketPort, Ports};
 use system::sandbox::{Calls, Sandbox};
-use system::takeover::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+use system::takeover::{
+    Gateway, GatewayFollower, GatewayRequest, Role, hold_gateway, let_gateway_go, release_gateway, take_gateway,
+};
 
 use super::cards::Cards;
 use super::config::{Gate, GateConfig, Mtu, PresetName};
@@ -66,6 +68,17 @@ pub(crate) struct ReleaseArgs {
     /// Configuration file; without it /etc/ringwall/gate.toml if that is there.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+/// Options of `ringwall gate hold`
+#[derive(Args, Debug)]
+pub(crate) struct HoldArgs {
+    /// Configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The namespace goes, unless interfaces are in it.
+    #[arg(long)]
+    end: bool,
 }
 
 /// A gateway as file and command line together have it.
@@ -342,4 +355,12 @@ pub(crate) fn release(args: &ReleaseArgs) -> Result<(), Failure> {
     }
     say!("the cards of the gateway {trusted} are given back; nothing is scrubbed");
     Ok(())
+}
+
+/// `ringwall gate hold`: without a trusted interface the daemon says what is wrong.
+pub(crate) fn hold(args: &HoldArgs) -> Result<(), Failure> {
+    let gate = GateConfig::load(&args.config)?.gate;
+    let Some(trusted) = &gate.trusted else { return Ok(()) };
+    let step = if args.end { let_gateway_go } else { hold_gateway };
+    Ok(step(trusted, &gate.run_dir, &gate.state_dir)?)
 }

@@ -246,17 +246,42 @@ fn adoptable(files: &Files, state: State, here: u64) -> Result<State, TakeoverEr
     Ok(state)
 }
 
+/// Makes and pins the namespace of the gateway whose trusted interface is `trusted`, for a daemon that may enter one and
+/// mount nothing. One that is there already stays.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn hold_gateway(trusted: &str, run_dir: &Path, state_dir: &Path) -> Result<(), TakeoverError> {
+    let place = Place::of(trusted, run_dir, state_dir)?;
+    pinned(trusted, &place.pin).map(drop)
+}
+
+/// Undoes [`hold_gateway`], unless the namespace has cards.
+///
+/// # Errors
+/// Fails if the kernel refuses.
+pub fn let_gateway_go(trusted: &str, run_dir: &Path, state_dir: &Path) -> Result<(), TakeoverError> {
+    let place = Place::of(trusted, run_dir, state_dir)?;
+    if State::read(&state::path(&place, state_dir))?.is_some() {
+        return Ok(());
+    }
+    namespace::unpin(&place.pin).doing(trusted, "remove the cards' namespace")
+}
+
+/// The pinned namespace, which is made if there is none.
+fn pinned(name: &str, pin: &Path) -> Result<OwnedFd, TakeoverError> {
+    if let Some(namespace) = namespace::open_pin(pin).doing(name, "open the cards' namespace")? {
+        return Ok(namespace);
+    }
+    let fresh = namespace::create(settings::silence_namespace).doing(name, "make a network namespace")?;
+    namespace::pin(fresh.as_fd(), pin).doing(name, "pin the cards' namespace")?;
+    Ok(fresh)
+}
+
 /// Brings every card into the pinned namespace and turns it on.
 fn gather(host: &mut Connection, files: &Files, state: &State) -> Result<(OwnedFd, Vec<GatewayCard>), TakeoverError> {
     let name = files.name();
-    let namespace = match namespace::open_pin(files.pin()).doing(name, "open the cards' namespace")? {
-        Some(namespace) => namespace,
-        None => {
-            let fresh = namespace::create(settings::silence_namespace).doing(name, "make a network namespace")?;
-            namespace::pin(fresh.as_fd(), files.pin()).doing(name, "pin the cards' namespace")?;
-            fresh
-        }
-    };
+    let namespace = pinned(name, files.pin())?;
     let inside = namespace::run_inside(namespace.as_fd(), Connection::open).and_then(|opened| opened);
     let mut inside = inside.doing(name, "enter the cards' namespace")?;
     let mut cards = Vec::new();

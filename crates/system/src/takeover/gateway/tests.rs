@@ -4,7 +4,9 @@ use std::os::fd::AsFd;
 
 use serde_json::Value;
 
-use super::{Gateway, GatewayFollower, GatewayRequest, Role, release_gateway, take_gateway};
+use super::{
+    Gateway, GatewayFollower, GatewayRequest, Role, hold_gateway, let_gateway_go, release_gateway, take_gateway,
+};
 use crate::namespace::{create, run_inside};
 use crate::takeover::tests::room::{Room, assert_same, inside_of, room};
 use crate::takeover::{Change, TakeoverError};
@@ -157,4 +159,23 @@ fn changes_of_either_card_are_told() {
     assert_eq!(change, (Role::Untrusted, Change::Carrier(false)));
     drop(gateway);
     release(&room).expect("nothing holds it");
+}
+
+#[test]
+fn a_namespace_that_was_made_before_is_used_and_goes_only_when_it_is_empty() {
+    let room = room!();
+    furnish(&room);
+    let at_host = |step: fn(&str, &std::path::Path, &std::path::Path) -> Result<(), TakeoverError>| {
+        room.at_host(|| step("eth0", &room.run_dir(), &room.state_dir())).expect("root may");
+    };
+    at_host(hold_gateway);
+    let made = crate::namespace::identity(room.pin().as_fd()).expect("it lives");
+    at_host(hold_gateway);
+    drop(take(&room).expect("veths can move"));
+    at_host(let_gateway_go);
+    assert_eq!(crate::namespace::identity(room.pin().as_fd()).expect("it lives"), made, "it has the cards");
+    release(&room).expect("nothing holds it");
+    at_host(hold_gateway);
+    at_host(let_gateway_go);
+    assert!(!room.has_leftovers());
 }

@@ -1,0 +1,157 @@
+//! What the unit of systemd lets a daemon do, and what its take-over needs (record 0106).
+//!
+//! The units of hosts cannot make or enter a namespace. A generator of systemd, which runs at boot
+//! and with each `daemon-reload`, gives that to the units that need it. A daemon that finds out at
+//! its start that it needs it ends with a status of its own, for which systemd runs the generator
+//! again (`ringwall-rights@`).
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use authority::files::{self, Overwrite, Secrecy};
+use system::takeover::{Way, state};
+
+use crate::failure::Failure;
+use crate::modes::file::Config;
+
+/// Set by a unit that cannot make or enter a namespace.
+const CONFINED: &str = "RINGWALL_CONFINED";
+/// How a daemon ends that needs what its unit forbids (`EX_NOPERM`, sysexits.h). The unit names it.
+pub(crate) const MISSING: u8 = 77;
+/// Units of hosts, and the name of what loosens them.
+const UNITS: [&str; 2] = ["ringwall", "ringwall-akd"];
+const DROP_IN: &str = "20-ringwall-namespace.conf";
+
+/// Whether a daemon of this configuration needs a namespace: it has one since an earlier start, or
+/// would make one.
+fn needs_namespace(config: &Config) -> Result<bool, Failure> {
+    let host = &config.host;
+    if let Some(state) = state::load(&host.state_dir, &host.interface)? {
+        return Ok(matches!(state.way, Way::Namespace | Way::Auto));
+    }
+    Ok(match config.way().0 {
+        Way::Namespace | Way::Auto => true,
+        Way::Filter => false,
+        Way::InPlace => host.takeover == Way::Auto && note(config).exists(),
+    })
+}
+
+/// Says to the generator that this card cannot stay in place. Only root writes there, before it
+/// gives its privileges up.
+fn note(config: &Config) -> PathBuf {
+    config.host.state_dir.join(format!("{}.not-in-place", config.host.interface))
+}
+
+fn is_confined() -> bool {
+    std::env::var_os(CONFINED).is_some()
+}
+
+fn missing(config: &Config, why: &str) -> Failure {
+    let interface = &config.host.interface;
+    let line = format!("{interface}: {why}, and this unit must not make or enter one; ringwall-rights@ allows it");
+    Failure::new(line).with_status(MISSING)
+}
+
+/// Ends a start that cannot succeed in this unit, before anything is touched.
+pub(super) fn check(config: &Config) -> Result<(), Failure> {
+    match is_confined() && needs_namespace(config)? {
+        true => Err(missing(config, "it is taken over by namespace")),
+        false => Ok(()),
+    }
+}
+
+/// The card cannot stay in place. Where this unit has no other way, the next start is to have one.
+pub(super) fn go_over(config: &Config, reason: &str) -> Result<(), Failure> {
+    if !is_confined() {
+        return Ok(());
+    }
+    files::write(&note(config), &format!("{reason}\n"), Secrecy::Secret, Overwrite::Force).map_err(Failure::new)?;
+    Err(missing(config, "another way than in place takes a namespace"))
+}
+
+/// The card stays in place, or is given back: the next start tries that way first.
+pub(super) fn forget(config: &Config) -> Result<(), Failure> {
+    let note = note(config);
+    match fs::remove_file(&note) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::file(&note, error, "remove it")),
+        _ => Ok(()),
+    }
+}
+
+/// The generator: in `directory`, each unit whose configuration in `configurations` needs a
+/// namespace gets `drop_in`. What cannot be read stays confined, and says why when it starts.
+pub(super) fn generate(configurations: &Path, directory: &Path, drop_in: &Path) -> Result<(), Failure> {
+    let Ok(entries) = fs::read_dir(configurations) else { return Ok(()) };
+    for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let Some(instance) = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else { continue };
+        if !Config::load(&file).and_then(|config| needs_namespace(&config)).unwrap_or(false) {
+            continue;
+        }
+        for unit in UNITS {
+            let place = directory.join(format!("{unit}@{instance}.service.d"));
+            let made = fs::create_dir_all(&place).and_then(|()| symlink(drop_in, place.join(DROP_IN)));
+            made.map_err(|error| Failure::file(&place, error, "give a new directory"))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which instances are loosened, of one whose file says this.
+    fn loosened(place: &Path, text: &str) -> Vec<String> {
+        let (configurations, units) = (place.join("etc"), place.join("units"));
+        let _ = fs::remove_dir_all(&units);
+        for directory in [&configurations, &units] {
+            fs::create_dir_all(directory).expect("ours");
+        }
+        fs::write(configurations.join("eth0.toml"), text.replace("STATE", &place.display().to_string())).expect("ours");
+        fs::write(configurations.join("eth1.toml.before"), "[host]\ntakeover = \"namespace\"\n").expect("ours");
+        let drop_in = place.join("namespace.conf");
+        fs::write(&drop_in, "[Service]\n").expect("ours");
+        generate(&configurations, &units, &drop_in).expect("written");
+        let names = fs::read_dir(&units).expect("there").map(|unit| unit.expect("readable").path());
+        let mut names: Vec<String> = names
+            .map(|unit| {
+                assert_eq!(fs::read_to_string(unit.join(DROP_IN)).expect("a drop-in"), "[Service]\n");
+                unit.file_name().expect("a name").to_string_lossy().into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_units_that_need_a_namespace_are_loosened() {
+        let place = tempfile::tempdir().expect("a directory");
+        let host = "[host]\ninterface = \"rwnone0\"\nstate_dir = \"STATE\"\n";
+        let both = ["ringwall-akd@eth0.service.d", "ringwall@eth0.service.d"];
+        let wide =
+            ["takeover = \"namespace\"\n", "[cll]\nkernel_hook = \"xdp\"\n", "mode = \"null\"\nprofile = \"lab\"\n"];
+        for more in wide {
+            assert_eq!(loosened(place.path(), &format!("{host}{more}")), both, "{more}");
+        }
+        let confined = [
+            "",
+            "mode = \"sarp\"\n",
+            "takeover = \"in-place\"\n",
+            "takeover = \"filter\"\n",
+            "takeover = \"namespac\"\n",
+        ];
+        for more in confined {
+            assert_eq!(loosened(place.path(), &format!("{host}{more}")), [""; 0], "{more}");
+        }
+        // An earlier start has found that the card cannot stay where it is.
+        let note = place.path().join("rwnone0.not-in-place");
+        fs::write(&note, "a reason\n").expect("ours");
+        assert_eq!(loosened(place.path(), host), both);
+        assert_eq!(loosened(place.path(), &format!("{host}takeover = \"in-place\"\n")), [""; 0], "it is not asked");
+        forget(&Config::read(&note, &host.replace("STATE", &place.path().display().to_string())).expect("valid"))
+            .expect("removed");
+        assert_eq!(loosened(place.path(), host), [""; 0]);
+    }
+}
