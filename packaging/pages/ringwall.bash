@@ -58,6 +58,9 @@ _ringwall() {
             ringwall,metrics)
                 cmd="ringwall__subcmd__metrics"
                 ;;
+            ringwall,operate)
+                cmd="ringwall__subcmd__operate"
+                ;;
             ringwall,peers)
                 cmd="ringwall__subcmd__peers"
                 ;;
@@ -217,6 +220,9 @@ _ringwall() {
             ringwall__subcmd__help,metrics)
                 cmd="ringwall__subcmd__help__subcmd__metrics"
                 ;;
+            ringwall__subcmd__help,operate)
+                cmd="ringwall__subcmd__help__subcmd__operate"
+                ;;
             ringwall__subcmd__help,peers)
                 cmd="ringwall__subcmd__help__subcmd__peers"
                 ;;
@@ -355,6 +361,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,list)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__list"
                 ;;
+            ringwall__subcmd__help__subcmd__site,operator)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator"
+                ;;
             ringwall__subcmd__help__subcmd__site,pending)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__pending"
                 ;;
@@ -396,6 +405,15 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__audit,verify)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__audit__subcmd__verify"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,list)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove"
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
@@ -625,6 +643,9 @@ _ringwall() {
             ringwall__subcmd__site,list)
                 cmd="ringwall__subcmd__site__subcmd__list"
                 ;;
+            ringwall__subcmd__site,operator)
+                cmd="ringwall__subcmd__site__subcmd__operator"
+                ;;
             ringwall__subcmd__site,pending)
                 cmd="ringwall__subcmd__site__subcmd__pending"
                 ;;
@@ -709,6 +730,9 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,list)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__list"
                 ;;
+            ringwall__subcmd__site__subcmd__help,operator)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator"
+                ;;
             ringwall__subcmd__site__subcmd__help,pending)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__pending"
                 ;;
@@ -751,6 +775,15 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help__subcmd__audit,verify)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__audit__subcmd__verify"
                 ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,list)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove"
+                ;;
             ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
                 ;;
@@ -789,6 +822,30 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,use)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__use"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,add)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,help)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,list)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,remove)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,list)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception"
@@ -923,7 +980,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
+            opts="-h -V --log-json --help --version join leave site operate host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1689,7 +1746,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
+            opts="join leave site operate host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2220,6 +2277,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__operate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__peers)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2347,7 +2418,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2503,6 +2574,62 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator)
+            opts="add list remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3662,6 +3789,32 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__operate)
+            opts="-h --service --service-name --as --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__peers)
             opts="-h --config --interface --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -4005,7 +4158,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
+            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4205,7 +4358,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
+            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4375,6 +4528,62 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator)
+            opts="add list remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -4901,6 +5110,156 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__list)
             opts="-h --dir --all --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator)
+            opts="-h --log-json --help add list remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__add)
+            opts="-h --role --out --days --force --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --role)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help)
+            opts="add list remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__list)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

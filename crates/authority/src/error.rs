@@ -143,6 +143,12 @@ pub enum Error {
     /// The certificate in the bundle is that which the host has, and so are the shared keys, of
     /// this generation.
     NothingNew(Generation),
+    /// There is no operator of this name.
+    NoOperator(String),
+    /// There are as many operators as a site has.
+    TooManyOperators(usize),
+    /// The list of operators cannot be read.
+    BadOperators,
     /// The file is no backup of a site.
     NoBackup,
     /// The error happened with this file.
@@ -301,6 +307,9 @@ impl Error {
                 f,
                 "the bundle holds what this host has: its certificate ends no later, and its shared keys are of generation {generation}"
             ),
+            Error::NoOperator(name) => write!(f, "no operator {name:?} is there; see 'ringwall site operator list'"),
+            Error::TooManyOperators(most) => write!(f, "the site has {most} operators; remove one first"),
+            Error::BadOperators => f.write_str("the list of operators is damaged; remove it, and add them again"),
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.
             _ => Ok(()),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{
-    CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE,
-    TrustAnchor, Verified,
+    CertificateRequest, HostCertificate, KeyKind, OPERATOR_PURPOSE, OperatorCertificate, OperatorRole, PAPER_SITE_UNIT,
+    SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE, TrustAnchor, Verified,
 };
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
@@ -18,9 +18,9 @@ use identity::site_key::SiteKey;
 use identity::{HostIdentity, KeyError, Profile, Succession, new_key_block, new_rsa_key_block, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CidrSubnet, CustomExtension,
-    DistinguishedName, DnType, DnValue, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
-    NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm, SigningKey as _,
-    string::PrintableString,
+    DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm,
+    SigningKey as _, string::PrintableString,
 };
 use zeroize::Zeroizing;
 
@@ -246,18 +246,50 @@ impl Site {
         if self.profile() == Profile::Modern && request.paper_key().is_some() {
             return Err(Error::NoPaperSite);
         }
-        let end = self.anchor.not_after_unix();
-        if unix_s >= end {
-            return Err(Error::AuthorityExpired(end));
-        }
-        let mut period = Period::starting(unix_s, request.validity())?;
-        // A certificate that outlives its authority would only hide when the site ends.
-        period.not_after_unix = period.not_after_unix.min(end);
-        let mut params = host_params(request, period, random)?;
+        let mut params = host_params(request, self.period(unix_s, request.validity())?, random)?;
         params.custom_extensions.extend(second.map(second_key_extension).transpose()?);
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         self.bundle(verified, None, ForDhcp::default())
+    }
+
+    /// Makes key and certificate of an operator; the certificate, and the file for him.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::BadPeriod`], or as [`issue`](Site::issue).
+    pub(crate) fn issue_operator(
+        &self,
+        (name, role): (&str, OperatorRole),
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error> {
+        check_name(name)?;
+        check_validity(validity)?;
+        let mut params = base_params(name, self.period(unix_s, validity)?, random);
+        params.distinguished_name = subject(name, Some(role.name()));
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(OPERATOR_PURPOSE.to_vec())];
+        params.use_authority_key_identifier_extension = true;
+        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+        let certificate = params.signed_by(&KeyPair::try_from(key_der.as_slice())?, &self.issuer)?;
+        let verified = self.anchor.verify_operator(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
+        let mut file = pem::encode(pem::CERTIFICATE, verified.der());
+        file.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
+        file.push_str(&pem::encode(pem::PRIVATE_KEY, &key_der));
+        Ok((verified, file))
+    }
+
+    /// What is issued at `unix_s` for so long.
+    fn period(&self, unix_s: u64, validity: Duration) -> Result<Period, Error> {
+        let end = self.anchor.not_after_unix();
+        if unix_s >= end {
+            return Err(Error::AuthorityExpired(end));
+        }
+        let mut period = Period::starting(unix_s, validity)?;
+        // A certificate that outlives its authority would only hide when the site ends.
+        period.not_after_unix = period.not_after_unix.min(end);
+        Ok(period)
     }
 
     /// What the host with this certificate is given, with the authority's signature under what

@@ -59,6 +59,12 @@ pub enum Act {
     BackedUp,
     /// The site was made from such a copy.
     Restored,
+    /// An operator's certificate.
+    OperatorAdded,
+    /// An operator is out.
+    OperatorRemoved,
+    /// An order that its operator may not give.
+    OrderRefused,
     /// The earliest entries are left out from now on.
     Shortened,
 }
@@ -80,6 +86,9 @@ impl Act {
             Act::Repository => "repository",
             Act::BackedUp => "backed-up",
             Act::Restored => "restored",
+            Act::OperatorAdded => "operator-added",
+            Act::OperatorRemoved => "operator-removed",
+            Act::OrderRefused => "order-refused",
             Act::Shortened => "shortened",
         }
     }

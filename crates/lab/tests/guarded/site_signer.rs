@@ -155,6 +155,89 @@ fn what_is_worth_nothing(stage: &Stage, near: &Guarded, renewing: &Guarded, toke
     Ok(())
 }
 
+/// As [`service`], where the keys of the authority are out of reach, as its unit has it.
+fn service_without_keys(stage: &Stage) -> Result<Running, Failure> {
+    let host = stage.host("a");
+    let (directory, identity) = (stage.site.directory(), stage.site.directory().with_extension("a.pem"));
+    let hidden = ["ca.key.pem", "site.key.pem", "request.key.pem", "dhcp.key.pem", "hosts.db"];
+    let hidden: Vec<String> =
+        hidden.iter().map(|name| format!("mount --bind /dev/null {}/{name}", directory.display())).collect();
+    let script = format!(
+        "{} && exec {} site serve --listen {} --dir {} --identity {} --signer {}",
+        hidden.join(" && "),
+        program().display(),
+        service_of(host),
+        directory.display(),
+        identity.display(),
+        socket_of(stage).display()
+    );
+    let mut command = host.namespace.command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    let mut running = Running::start(command, &stage.file("service.log"))?;
+    running.await_output("hosts report to", SOON)?;
+    Ok(running)
+}
+
+/// An operator's order from host `b`.
+fn operate(stage: &Stage, who: &str, words: &str) -> Result<Answer, Failure> {
+    // Orders of one operator within a moment are refused as too often.
+    process::pause(Duration::from_millis(300))?;
+    let mut command = stage.host("b").namespace.command(&program().to_string_lossy());
+    command.args(["operate", "--service", &service_of(stage.host("a")), "--as"]);
+    command.arg(stage.file(&format!("{who}.pem"))).args(words.split(' '));
+    process::ask(command, &[])
+}
+
+/// Door, keeper and signer each in its sandbox, and the keeper without a key of the site.
+#[test]
+fn operators_work_from_another_machine_each_as_far_as_his_role_reaches() {
+    perform(&["a", "b"], |stage| {
+        issue_service(stage)?;
+        stage.site.issue_for(stage.host("b"), Role::Host, DUE)?;
+        for (who, role) in [("vic", "viewer"), ("olga", "operator"), ("mia", "manager")] {
+            let out = stage.file(&format!("{who}.pem"));
+            stage.site.order(&format!("operator add {who} --role {role} --out {}", out.display()))?;
+        }
+        let (_signer, _service) = (signer(stage)?, service_without_keys(stage)?);
+        let done = |who: &str, words: &str, wanted: &str| -> Outcome {
+            let answer = operate(stage, who, words)?;
+            assert!(answer.status.success() && answer.stdout.contains(wanted), "{who} {words}: {answer:?}");
+            Ok(())
+        };
+        let refused = |who: &str, words: &str, wanted: &str| -> Outcome {
+            let answer = operate(stage, who, words)?;
+            assert!(!answer.status.success() && answer.stderr.contains(wanted), "{who} {words}: {answer:?}");
+            assert_eq!(answer.stdout, "", "{who} {words}");
+            Ok(())
+        };
+        for (words, wanted) in [
+            ("list", "host b: "),
+            ("hosts --json", "\"schema\":\"ringwall-site-hosts\""),
+            ("forecast", "no group (2 hosts"),
+            ("pending", "no token is open"),
+            ("audit verify", "are whole"),
+        ] {
+            done("vic", words, wanted)?;
+        }
+        let printer = "policy legacy add --ip 10.0.0.99 --mac 02:00:00:00:00:99";
+        refused("vic", printer, "refused (order-role): vic is viewer")?;
+        done("olga", printer, "version 1 of the policy is signed")?;
+        done("olga", "token h --by-service", "the token of h, good once until")?;
+        refused("olga", "revoke --name b", "refused (order-role): olga is operator")?;
+        refused("mia", "backup all", "refused (order-elsewhere)")?;
+        done("mia", "policy mode * prefer", "version 2 of the policy is signed")?;
+        refused("mia", "enforce * --for 5m", "did not report lately")?;
+        done("mia", "revoke --name b", "b is revoked")?;
+        done("vic", "policy show", "group *: prefer")?;
+        stage.site.order("operator remove mia")?;
+        refused("mia", "policy mode * observe", "refused (order-removed)")?;
+        assert_eq!(told(&stage.site, "vic")?.last().map(|(act, _)| act.clone()), Some("order-refused".to_owned()));
+        let by = ("revoked".to_owned(), "manager mia, by the service".to_owned());
+        assert!(told(&stage.site, "b")?.contains(&by));
+        Ok(())
+    });
+}
+
 /// While the service is killed and started again, a host goes on asking until it is enrolled.
 #[test]
 fn a_service_that_is_killed_at_any_moment_costs_a_host_nothing_but_time() {
