@@ -382,6 +382,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,renew)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__renew"
                 ;;
+            ringwall__subcmd__help__subcmd__site,renew-authority)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__renew__subcmd__authority"
+                ;;
             ringwall__subcmd__help__subcmd__site,repository)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__repository"
                 ;;
@@ -664,6 +667,9 @@ _ringwall() {
             ringwall__subcmd__site,renew)
                 cmd="ringwall__subcmd__site__subcmd__renew"
                 ;;
+            ringwall__subcmd__site,renew-authority)
+                cmd="ringwall__subcmd__site__subcmd__renew__subcmd__authority"
+                ;;
             ringwall__subcmd__site,repository)
                 cmd="ringwall__subcmd__site__subcmd__repository"
                 ;;
@@ -750,6 +756,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,renew)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__renew"
+                ;;
+            ringwall__subcmd__site__subcmd__help,renew-authority)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__renew__subcmd__authority"
                 ;;
             ringwall__subcmd__site__subcmd__help,repository)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository"
@@ -2418,7 +2427,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2866,6 +2875,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__renew__subcmd__authority)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -4158,7 +4181,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
+            opts="-h --log-json --help init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4358,7 +4381,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4820,6 +4843,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__renew__subcmd__authority)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -5975,6 +6012,28 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__renew__subcmd__authority)
+            opts="-h --dir --days --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__repository)
             opts="-h --log-json --help import use help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -6184,7 +6243,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__signer)
-            opts="-h --dir --socket --days --log-json --help"
+            opts="-h --dir --socket --days --late --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -6199,6 +6258,10 @@ _ringwall() {
                     return 0
                     ;;
                 --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --late)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ca.crt.pem     the authority's certificate
+//! ca.first.pem   its first certificate, once that was replaced
 //! ca.key.pem     its key (0600)
 //! site.key.pem   the site keys in force (0600)
 //! request.key.pem  the masters of all request keys (0600)
@@ -27,6 +28,7 @@ mod renewing;
 mod revoking;
 mod serving;
 mod sharing;
+mod succession;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -65,6 +67,7 @@ pub use renewing::{Given, Renewed, Terms};
 pub use revoking::{Revoked, is_revoked};
 pub use serving::apply;
 pub use sharing::{Change, Pace};
+pub use succession::renew_authority;
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";

@@ -29,6 +29,8 @@ pub enum Error {
     BadTime(u64),
     /// The authority itself has expired, at this Unix second.
     AuthorityExpired(u64),
+    /// Another certificate of the authority would end no later than this Unix second.
+    EndsNoLater(u64),
     /// A key cannot be read or used.
     Key(KeyError),
     /// The text is not what PEM files look like.
@@ -189,7 +191,10 @@ impl fmt::Display for Error {
             Error::BadPeriod => f.write_str("the period does not serve; use 1 to 36525 days"),
             Error::BadTime(unix_s) => write!(f, "the clock shows {}; set it right", utc_text(*unix_s)),
             Error::AuthorityExpired(unix_s) => {
-                write!(f, "the authority expired at {}; make a new site and enrol its hosts", utc_text(*unix_s))
+                write!(f, "the authority expired at {}; give it another certificate ('ringwall site renew-authority')", utc_text(*unix_s))
+            }
+            Error::EndsNoLater(unix_s) => {
+                write!(f, "the authority lasts until {} already; give more --days", utc_text(*unix_s))
             }
             Error::Key(error) => write!(f, "{error}; give the right key file"),
             Error::Pem(error) => write!(f, "{error}; give the right file"),

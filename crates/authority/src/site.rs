@@ -69,11 +69,7 @@ impl Site {
         let site_keys = Succession::first(SiteKey::from_bytes(*random_bytes(random)));
         let key = KeyPair::try_from(key_der.as_slice())?;
 
-        let mut params = base_params(name, period, random);
-        params.distinguished_name = subject(name, site_unit(profile));
-        // Below it stands at most the authority of a DHCP server.
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let params = authority_params(name, profile, period, random);
         let certificate = params.self_signed(&key)?;
         let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
@@ -98,6 +94,27 @@ impl Site {
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
         let site_keys = site_keys.into();
         Ok(Site { anchor, issuer: Issuer::new(params, pair), site_keys, key_pem })
+    }
+
+    /// Another certificate of this authority, for the same key and from now on for so long.
+    ///
+    /// # Errors
+    /// [`Error::BadPeriod`], [`Error::EndsNoLater`], or a failure of the encoder.
+    pub(crate) fn renew_authority(
+        &self,
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<TrustAnchor, Error> {
+        check_validity(validity)?;
+        let period = Period::starting(unix_s, validity)?;
+        if period.not_after_unix <= self.anchor.not_after_unix() {
+            return Err(Error::EndsNoLater(self.anchor.not_after_unix()));
+        }
+        let certificate =
+            authority_params(&self.name(), self.profile(), period, random).self_signed(self.issuer.key())?;
+        let renewed = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
+        if renewed.is_same_authority(&self.anchor) { Ok(renewed) } else { Err(Error::KeyOfAnotherAuthority) }
     }
 
     /// The site's name.
@@ -565,6 +582,15 @@ impl PublicKeyData for HostKey {
             KeyKind::Rsa => &rcgen::PKCS_RSA_SHA256,
         }
     }
+}
+
+fn authority_params(name: &str, profile: Profile, period: Period, random: &mut Random<'_>) -> CertificateParams {
+    let mut params = base_params(name, period, random);
+    params.distinguished_name = subject(name, site_unit(profile));
+    // Below it stands at most the authority of a DHCP server.
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
 }
 
 fn base_params(name: &str, period: Period, random: &mut Random<'_>) -> CertificateParams {

@@ -29,7 +29,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Some time before the end of a certificate of 30 days.
 const LATER_UNIX_S: u64 = NOW_UNIX_S + 20 * DAY.as_secs();
 
-const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false };
+const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false, late: Duration::ZERO };
 
 /// A site with a host `a` that is good for 30 days.
 struct Stage {

@@ -156,6 +156,16 @@ impl Credentials {
         Ok(Server { config: Arc::new(config), anchor: self.anchor.clone(), clock: self.clock })
     }
 
+    /// Opens a connection to `service` over `stream` without showing who it is: for a host whose
+    /// certificate is over, and whose request says who it is.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn ask_nameless<S: Read + Write>(&self, service: Service, stream: S) -> Result<Asked<S>, TlsError> {
+        let config = client(Believed::Authority(self.anchor.clone()), service, self.clock)?;
+        connect(config.with_no_client_auth(), stream)
+    }
+
     /// Opens a connection to `service` over `stream`.
     ///
     /// # Errors

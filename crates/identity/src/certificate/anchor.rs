@@ -120,6 +120,14 @@ impl TrustAnchor {
         Ok(Verified::vouch(certificate))
     }
 
+    /// Whether `other` is a certificate of the same authority: for the same name and the same key, so
+    /// that each vouches for what was issued under the other (RFC 4949, "certificate renewal").
+    #[must_use]
+    pub fn is_same_authority(&self, other: &TrustAnchor) -> bool {
+        (self.path.subject.as_ref(), &self.path.subject_public_key_info, self.profile)
+            == (other.path.subject.as_ref(), &other.path.subject_public_key_info, other.profile)
+    }
+
     /// The authority's public key, as the bit string of a SubjectPublicKeyInfo holds it.
     #[must_use]
     pub fn public_key(&self) -> &[u8] {

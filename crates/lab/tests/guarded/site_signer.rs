@@ -15,6 +15,7 @@ use identity::certificate::Role;
 use identity::token::Token;
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process::{self, Answer};
+use ringwall_lab::net::talk::reach;
 use ringwall_lab::net::{Host, Running};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -176,6 +177,67 @@ fn service_without_keys(stage: &Stage) -> Result<Running, Failure> {
     let mut running = Running::start(command, &stage.file("service.log"))?;
     running.await_output("hosts report to", SOON)?;
     Ok(running)
+}
+
+/// Makes the site anew, with an authority that ends after `validity`; the second at which it does.
+fn found_briefly(stage: &Stage, validity: Duration) -> Result<u64, Failure> {
+    let directory = stage.site.directory();
+    fs::remove_dir_all(directory).map_err(Failure::file("removing", directory))?;
+    let mut random = random(77);
+    let site = authority::Directory::init(directory, "lab", validity, identity::Profile::Modern, &mut random, unix_s());
+    Ok(site.expect("founded").site().anchor().not_after_unix())
+}
+
+fn unix_s() -> u64 {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_epoch.expect("after 1970").as_secs()
+}
+
+/// Three hosts of an authority that ends within a minute: one renews under the new certificate while
+/// it talks with one that has the old, the others come back after the end, and none is visited.
+#[test]
+fn an_authority_is_replaced_under_way_and_who_was_away_comes_back() {
+    perform(&["a", "b", "h", "z"], |stage| {
+        let ends = found_briefly(stage, Duration::from_secs(60))?;
+        issue_service(stage)?;
+        // The service is on a machine without a guard; all others seal.
+        let Host { ip, mac, .. } = stage.host("a");
+        let section = format!("[[cll.legacy]]\nip = \"{ip}\"\nmac = \"{mac}\"\n[site]\nservice = \"{ip}:{PORT}\"\n");
+        let plan = |name: &str| {
+            // As long as the authority lasts, which is in its second half: it began five minutes before.
+            let identity = stage.site.issue_for(stage.host(name), Role::Host, Duration::from_secs(600))?;
+            Ok::<_, Failure>(Plan::default().identity(identity).tail(&section))
+        };
+        let (early, late) = (stage.guard("b", plan("b")?)?, stage.guard("h", plan("h")?)?);
+        // Switched off until after the end.
+        let mut away = stage.prepare("z", plan("z")?)?;
+        let talk = |from: &str, to: &str| reach(&stage.host(from).namespace, stage.host(to).ip, PATIENT);
+        talk("b", "h")?;
+        let mut command = signer_command(stage.site.directory(), &socket_of(stage));
+        command.args(["--late", "1"]);
+        let _signer = start_signer(command, &stage.file("signer.log"))?;
+        stage.site.order("renew-authority")?;
+        // The service's own identity first.
+        issue_service(stage)?;
+        let _service = service(stage)?;
+        let renewed = early.ask(&["host", "renew"])?;
+        assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
+        let days = |guarded: &Guarded| Ok::<_, Failure>(guarded.status()?["identity"]["authority_days_left"].as_u64());
+        assert!(days(&early)? >= Some(3648) && days(&late)? == Some(0), "one of them has the old one");
+        // New keys under the new certificate, judged by who has the old one.
+        late.await_event("new keys with b", SOON)?;
+        talk("h", "b")?;
+        process::until("the first certificate is over", PATIENT * 2, || Ok(unix_s() > ends + 1))?;
+        for guarded in [&late, &away] {
+            let back = guarded.ask(&["host", "renew"])?;
+            assert!(back.status.success() && back.stdout.contains("is renewed until"), "{back:?}");
+        }
+        assert!(days(&late)? >= Some(3648));
+        away.start(&[])?;
+        talk("h", "b")?;
+        talk("z", "h")?;
+        stage.site.order("audit verify").map(drop)
+    });
 }
 
 /// An operator's order from host `b`.

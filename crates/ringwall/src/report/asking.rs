@@ -29,6 +29,8 @@ pub(crate) struct Way {
 pub(crate) enum Proof {
     /// As a host of the site.
     Certificate(Credentials),
+    /// Not here, as a host whose certificate is over: its request says who it is.
+    Over(Credentials),
     /// As an operator of it, who hears longer answers.
     Operator(Credentials, u64),
     /// Not here: what he sends has the tag of his token, which also says whom to believe.
@@ -68,6 +70,7 @@ impl Way {
         let (stream, service) = (Hurried::new(stream, TIME_MAX), self.service.clone());
         let stream = match &self.proof {
             Proof::Certificate(credentials) | Proof::Operator(credentials, _) => credentials.ask(service, stream),
+            Proof::Over(credentials) => credentials.ask_nameless(service, stream),
             Proof::Token(token) => tls::ask_with_token(token, service, unix_s, stream),
         };
         let mut stream = stream.map_err(io::Error::other)?;

@@ -40,7 +40,7 @@ use serde_json::Value;
 use self::auditing::AuditArguments;
 pub(crate) use self::by_file::EnrollCommand;
 use self::enforcing::EnforceArguments;
-use self::founding::InitArguments;
+use self::founding::{InitArguments, RenewAuthorityArguments};
 use self::issuing::IssueArguments;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
@@ -73,6 +73,12 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site init --dir /etc/ringwall/site --name lab
     #[command(verbatim_doc_comment)]
     Init(InitArguments),
+    /// Give the authority another certificate for its key, before or after the one that it has ends
+    ///
+    /// Hosts believe what was issued under either, and get the new one with their next renewal.
+    /// Nobody has to visit them.
+    #[command(verbatim_doc_comment)]
+    RenewAuthority(RenewAuthorityArguments),
     /// Issue a certificate to a host
     ///
     /// In one step, when the manager makes the host's key too; the file is the host's whole
@@ -296,6 +302,7 @@ impl SiteCommand {
     fn run_in(self, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
         match self {
             SiteCommand::Init(arguments) => founding::init(&arguments, surroundings),
+            SiteCommand::RenewAuthority(arguments) => founding::renew_authority(&arguments, surroundings),
             SiteCommand::Issue(arguments) => issuing::issue(&arguments, surroundings),
             SiteCommand::Renew(arguments) => renewing::renew(&arguments, surroundings),
             SiteCommand::List(arguments) => listing::list(&arguments, surroundings),

@@ -65,6 +65,7 @@ pub(in crate::site) fn terms<'a>(command: &'a mut SiteCommand, step: Option<&Ste
             may(place, Manager, &mut one.dir)
         }
         SiteCommand::Init(_)
+        | SiteCommand::RenewAuthority(_)
         | SiteCommand::Issue(_)
         | SiteCommand::Renew(_)
         | SiteCommand::Survey(_)

@@ -155,10 +155,16 @@ impl Door {
     }
 
     /// The answer to what somebody wants: its kind, and its body. Who shows no
-    /// certificate may apply with a token, which the signer looks at, and no more.
+    /// certificate may apply with a token or ask to be renewed, which the signer looks at, and no
+    /// more.
     fn answer_to(&self, (address, caller): (Who, &Caller), wanted: Wanted) -> Result<(&'static str, Vec<u8>), Refusal> {
         match (caller, wanted) {
             (_, Wanted::Enrolment(bytes)) => self.enrol(address, &bytes),
+            // Its certificate may be over; its request says who it is, and the signer compares the key.
+            (Caller::Nobody, Wanted::Renewal(bytes)) => {
+                check_pace(&self.applied, address, ENROLMENT_EVERY)?;
+                self.renew(None, bytes)
+            }
             (Caller::Nobody, _) => Err(Refusal::NotLetIn(NotLetIn::Nameless)),
             (Caller::Operator(operator), Wanted::Order(bytes)) => self.obey(operator, bytes),
             (Caller::Operator(_), _) => Err(Refusal::NoHost),
@@ -196,7 +202,7 @@ impl Door {
         match wanted {
             Wanted::Policy => text(signed.policy),
             Wanted::Revoked => text(signed.revoked),
-            Wanted::Renewal(bytes) => self.renew(host, bytes),
+            Wanted::Renewal(bytes) => self.renew(Some(host.name().to_owned()), bytes),
             // These are answered before.
             Wanted::Enrolment(_) | Wanted::Order(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
             Wanted::Report(bytes) => {
@@ -217,9 +223,8 @@ impl Door {
         }
     }
 
-    fn renew(&self, host: &HostCertificate, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
+    fn renew(&self, host: Option<String>, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
         let request = String::from_utf8(request).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
-        let host = host.name().to_owned();
         match self.sign(signer::Question::Renewal { host, request })? {
             signer::Answer::Renewed(sealed) => Ok((PEM, sealed.into_bytes())),
             _ => Err(Refusal::Silent),

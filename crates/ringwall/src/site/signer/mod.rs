@@ -62,6 +62,9 @@ pub(crate) struct SignerArguments {
     /// How long a certificate lasts that is renewed
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
+    /// How long after the end of its certificate a host that was away is renewed all the same
+    #[arg(long, value_name = "DAYS", default_value_t = 0)]
+    late: u32,
 }
 
 /// What it is asked, one line of JSON.
@@ -69,8 +72,8 @@ pub(crate) struct SignerArguments {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Question {
     /// Another certificate, or the shared keys, for the host that made this request (PKCS#10, PEM).
-    /// The service has seen that it is the host of this name.
-    Renewal { host: String, request: String },
+    /// Of a host that the service has seen the certificate of, its name.
+    Renewal { host: Option<String>, request: String },
     /// What a token is for.
     Enrolment(Box<Application>),
     /// What an operator orders, in PEM.
@@ -109,7 +112,7 @@ pub(crate) enum Refusal {
 
 /// `ringwall site signer`
 pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
-    let SignerArguments { dir, socket, days } = arguments;
+    let SignerArguments { dir, socket, days, late } = arguments;
     // What is wrong with the site is said at the start.
     drop(Directory::open(dir)?);
     if dir.join(SHARED).exists() {
@@ -124,7 +127,8 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
         .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
     confine(dir).map_err(Failure::new)?;
     tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
-    let mut signer = Signer::new(dir.clone(), DAY * *days, Instant::now());
+    let terms = Terms { validity: DAY * *days, early: false, late: DAY * *late };
+    let mut signer = Signer::new(dir.clone(), terms, Instant::now());
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -165,8 +169,8 @@ fn confine(directory: &Path) -> io::Result<()> {
 /// What answers.
 pub(in crate::site) struct Signer {
     dir: PathBuf,
-    /// Of a certificate that is renewed.
-    validity: Duration,
+    /// Of renewals.
+    terms: Terms,
     /// Of renewals, whose hosts the service has seen the certificates of.
     renewals: Pace,
     /// Of applications, which anybody may send: strangers exhaust this one alone.
@@ -177,10 +181,10 @@ pub(in crate::site) struct Signer {
 }
 
 impl Signer {
-    pub(in crate::site) fn new(dir: PathBuf, validity: Duration, now: Instant) -> Signer {
+    pub(in crate::site) fn new(dir: PathBuf, terms: Terms, now: Instant) -> Signer {
         Signer {
             dir,
-            validity,
+            terms,
             renewals: Pace::new(now),
             applications: Pace::new(now),
             orders: Pace::new(now),
@@ -209,20 +213,24 @@ impl Signer {
 
     fn answer(&mut self, question: Question) -> Answer {
         let answered = match question {
-            Question::Renewal { host, request } => self.renew(&host, &request),
+            Question::Renewal { host, request } => self.renew(host.as_deref(), &request),
             Question::Enrolment(application) => self.enrol(&application),
             Question::Order(order) => self.obey(&order, now_unix_ms()),
         };
         answered.unwrap_or_else(Answer::Refused)
     }
 
-    fn renew(&mut self, host: &str, request: &str) -> Result<Answer, Refusal> {
+    fn renew(&mut self, host: Option<&str>, request: &str) -> Result<Answer, Refusal> {
         let proved = CertificateRequest::from_pem(request).map_err(|_| Refusal::Request)?;
-        if proved.name() != host {
-            return Err(Refusal::Request);
-        }
-        self.renewals.check(host, Instant::now())?;
-        let terms = Terms { validity: self.validity, early: false };
+        let pace = match host {
+            Some(host) if host == proved.name() => &mut self.renewals,
+            Some(_) => return Err(Refusal::Request),
+            // Anybody may show a request, of which the name is a claim until the site has compared its key.
+            None => &mut self.applications,
+        };
+        let host = proved.name().to_owned();
+        pace.check(&host, Instant::now())?;
+        let terms = self.terms;
         let by = format!("host {host}, by the service");
         let renewed = self.act(&by, |directory, surroundings| {
             directory.renew(&proved, terms, surroundings.random, surroundings.unix_s)

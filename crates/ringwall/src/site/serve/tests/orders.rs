@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use authority::directory::{Record, add_operator, remove_operator};
+use authority::directory::{Record, Terms, add_operator, remove_operator};
 use identity::certificate::OperatorRole::{self, Manager, Operator as Daily, Viewer};
 use identity::order::{Operator, SignedOrder};
 use identity::sealing;
@@ -39,8 +39,9 @@ impl Site {
     fn sign(&self) {
         let socket = self.place.path().join("signer");
         let _ = std::fs::remove_file(&socket);
+        let terms = Terms { validity: 30 * DAY, early: false, late: Duration::ZERO };
         let listener = UnixListener::bind(socket).expect("bound");
-        let mut signer = Signer::new(self.directory(), 30 * DAY, Instant::now());
+        let mut signer = Signer::new(self.directory(), terms, Instant::now());
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
                 signer.converse(stream).expect("answered");
