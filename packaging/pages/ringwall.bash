@@ -58,6 +58,9 @@ _ringwall() {
             ringwall,metrics)
                 cmd="ringwall__subcmd__metrics"
                 ;;
+            ringwall,operate)
+                cmd="ringwall__subcmd__operate"
+                ;;
             ringwall,peers)
                 cmd="ringwall__subcmd__peers"
                 ;;
@@ -217,6 +220,9 @@ _ringwall() {
             ringwall__subcmd__help,metrics)
                 cmd="ringwall__subcmd__help__subcmd__metrics"
                 ;;
+            ringwall__subcmd__help,operate)
+                cmd="ringwall__subcmd__help__subcmd__operate"
+                ;;
             ringwall__subcmd__help,peers)
                 cmd="ringwall__subcmd__help__subcmd__peers"
                 ;;
@@ -355,6 +361,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,list)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__list"
                 ;;
+            ringwall__subcmd__help__subcmd__site,operator)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator"
+                ;;
             ringwall__subcmd__help__subcmd__site,pending)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__pending"
                 ;;
@@ -372,6 +381,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site,renew)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__renew"
+                ;;
+            ringwall__subcmd__help__subcmd__site,renew-authority)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__renew__subcmd__authority"
                 ;;
             ringwall__subcmd__help__subcmd__site,repository)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__repository"
@@ -396,6 +408,15 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__audit,verify)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__audit__subcmd__verify"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,add)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,list)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,remove)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove"
                 ;;
             ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
@@ -625,6 +646,9 @@ _ringwall() {
             ringwall__subcmd__site,list)
                 cmd="ringwall__subcmd__site__subcmd__list"
                 ;;
+            ringwall__subcmd__site,operator)
+                cmd="ringwall__subcmd__site__subcmd__operator"
+                ;;
             ringwall__subcmd__site,pending)
                 cmd="ringwall__subcmd__site__subcmd__pending"
                 ;;
@@ -642,6 +666,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site,renew)
                 cmd="ringwall__subcmd__site__subcmd__renew"
+                ;;
+            ringwall__subcmd__site,renew-authority)
+                cmd="ringwall__subcmd__site__subcmd__renew__subcmd__authority"
                 ;;
             ringwall__subcmd__site,repository)
                 cmd="ringwall__subcmd__site__subcmd__repository"
@@ -709,6 +736,9 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help,list)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__list"
                 ;;
+            ringwall__subcmd__site__subcmd__help,operator)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator"
+                ;;
             ringwall__subcmd__site__subcmd__help,pending)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__pending"
                 ;;
@@ -726,6 +756,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,renew)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__renew"
+                ;;
+            ringwall__subcmd__site__subcmd__help,renew-authority)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__renew__subcmd__authority"
                 ;;
             ringwall__subcmd__site__subcmd__help,repository)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository"
@@ -750,6 +783,15 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__audit,verify)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__audit__subcmd__verify"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,add)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,list)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,remove)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
@@ -789,6 +831,30 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help__subcmd__repository,use)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__repository__subcmd__use"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,add)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,help)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,list)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__operator,remove)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,add)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__add"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,help)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,list)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__list"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,remove)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__remove"
                 ;;
             ringwall__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception"
@@ -923,7 +989,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --log-json --help --version join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
+            opts="-h -V --log-json --help --version join leave site operate host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1689,7 +1755,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="join leave site host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
+            opts="join leave site operate host akd gate shield status doctor why top console peers events history explain forecast report metrics config help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2220,6 +2286,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__operate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__peers)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2347,7 +2427,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2503,6 +2583,62 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator)
+            opts="add list remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2739,6 +2875,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__renew__subcmd__authority)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3662,6 +3812,32 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__operate)
+            opts="-h --service --service-name --as --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --service)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__peers)
             opts="-h --config --interface --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -4005,7 +4181,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
+            opts="-h --log-json --help init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4205,7 +4381,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce repository help"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4375,6 +4551,62 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__list)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator)
+            opts="add list remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -4611,6 +4843,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__renew)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__renew__subcmd__authority)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -4901,6 +5147,156 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__list)
             opts="-h --dir --all --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator)
+            opts="-h --log-json --help add list remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__add)
+            opts="-h --role --out --days --force --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --role)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help)
+            opts="add list remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__list)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__remove)
+            opts="-h --dir --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -5616,6 +6012,28 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__renew__subcmd__authority)
+            opts="-h --dir --days --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__repository)
             opts="-h --log-json --help import use help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -5825,7 +6243,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__signer)
-            opts="-h --dir --socket --days --log-json --help"
+            opts="-h --dir --socket --days --late --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5840,6 +6258,10 @@ _ringwall() {
                     return 0
                     ;;
                 --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --late)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ca.crt.pem     the authority's certificate
+//! ca.first.pem   its first certificate, once that was replaced
 //! ca.key.pem     its key (0600)
 //! site.key.pem   the site keys in force (0600)
 //! request.key.pem  the masters of all request keys (0600)
@@ -11,6 +12,7 @@
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
 //! audit.*        what was done with it, each entry signed and bound to the one before (0600)
 //! policy.pem     what it decides for all hosts, signed; hosts are given it
+//! operators.json who may give its service orders, and when each did last (0600)
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
 //! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
@@ -19,11 +21,14 @@ mod acts;
 mod backup;
 mod enrolling;
 mod issued;
+mod operators;
 mod policy;
+mod record;
 mod renewing;
 mod revoking;
 mod serving;
 mod sharing;
+mod succession;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -36,7 +41,6 @@ use identity::certificate::{CertificateRequest, HostCertificate, Role, Verified,
 use identity::dhcp_key::{DhcpKey, DhcpMaster, client_id};
 use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
-use identity::revocation::RevocationList;
 use identity::site_key::SiteKey;
 use identity::{Profile, Succession};
 use tempfile::Builder;
@@ -52,15 +56,18 @@ use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
-pub use acts::{acting, check_record, note};
+pub use acts::{acting, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation};
 use issued::Issued;
+pub use operators::{KnownOperator, add_operator, begin_order, remove_operator};
 pub use policy::{change_policy, policy, policy_file};
+pub use record::Record;
 pub use renewing::{Given, Renewed, Terms};
 pub use revoking::{Revoked, is_revoked};
 pub use serving::apply;
 pub use sharing::{Change, Pace};
+pub use succession::renew_authority;
 
 const CERTIFICATE: &str = "ca.crt.pem";
 const KEY: &str = "ca.key.pem";
@@ -71,6 +78,7 @@ const REPOSITORY: &str = "hosts.db";
 const SHARED: &str = "etcd.json";
 const REVOKED: &str = "revoked.crl.pem";
 const POLICY: &str = "policy.pem";
+const OPERATORS: &str = "operators.json";
 const MOVED: &str = "hosts.db.moved";
 const ISSUED: &str = "issued";
 const RETIRED: &str = "retired";
@@ -263,7 +271,7 @@ impl Directory {
     /// # Errors
     /// A file that does not hold a certificate of this site, or what the operating system says.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
-        Ok(entries(&self.issued().recent()?, self.revocation_list()?.as_ref()))
+        Record::from(self).list()
     }
 
     /// Every certificate that the site has issued, by name and then by age.
@@ -271,7 +279,7 @@ impl Directory {
     /// # Errors
     /// As [`list`](Directory::list).
     pub fn list_all(&self) -> Result<Vec<Entry>, Error> {
-        Ok(entries(&self.issued().all()?, self.revocation_list()?.as_ref()))
+        Record::from(self).list_all()
     }
 
     /// The repository that the site's key distributors answer from: in a cluster if one is written down, else in a file.
@@ -527,12 +535,7 @@ impl Directory {
 
     /// Two managers at once would each miss what the other is about to record. The lock ends with the returned file.
     fn lock(&self) -> Result<File, Error> {
-        let lock = || -> Result<File, Error> {
-            let directory = File::open(&self.path)?;
-            directory.lock()?;
-            Ok(directory)
-        };
-        lock().map_err(|error| error.with_file(&self.path))
+        record::lock(&self.path)
     }
 }
 
@@ -598,14 +601,6 @@ fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<()
         }
     }
     Ok(())
-}
-
-fn entries(certificates: &[Verified<HostCertificate>], listed: Option<&Verified<RevocationList>>) -> Vec<Entry> {
-    let entry = |certificate: &Verified<HostCertificate>| Entry {
-        revoked: listed.is_some_and(|list| list.names(certificate)),
-        ..Entry::of(certificate)
-    };
-    certificates.iter().map(entry).collect()
 }
 
 fn index_text(entries: &[Entry]) -> String {

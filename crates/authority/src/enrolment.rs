@@ -114,8 +114,11 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     }
     let (text, after) = install(&own, &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
-    if before.anchor().der() != after.anchor().der() {
+    if !before.anchor().is_same_authority(after.anchor()) {
         return Err(Error::NoRenewal("it is of another authority"));
+    }
+    if after.anchor().not_after_unix() < before.anchor().not_after_unix() {
+        return Err(Error::NoRenewal("it has an older certificate of the authority"));
     }
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
         return Err(Error::NoRenewal("its certificate has another name, role or address"));
@@ -126,7 +129,8 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     if new.der() != old.der() && new.not_after_unix() <= old.not_after_unix() {
         return Err(Error::NoRenewal("its certificate ends no later"));
     }
-    if new.der() == old.der() && after.shared_keys() == before.shared_keys() {
+    let is_same_anchor = before.anchor().der() == after.anchor().der();
+    if new.der() == old.der() && after.shared_keys() == before.shared_keys() && is_same_anchor {
         return Err(Error::NothingNew(before.generation()));
     }
     Ok((text, after))

@@ -29,6 +29,8 @@ pub enum Error {
     BadTime(u64),
     /// The authority itself has expired, at this Unix second.
     AuthorityExpired(u64),
+    /// Another certificate of the authority would end no later than this Unix second.
+    EndsNoLater(u64),
     /// A key cannot be read or used.
     Key(KeyError),
     /// The text is not what PEM files look like.
@@ -143,6 +145,12 @@ pub enum Error {
     /// The certificate in the bundle is that which the host has, and so are the shared keys, of
     /// this generation.
     NothingNew(Generation),
+    /// There is no operator of this name.
+    NoOperator(String),
+    /// There are as many operators as a site has.
+    TooManyOperators(usize),
+    /// The list of operators cannot be read.
+    BadOperators,
     /// The file is no backup of a site.
     NoBackup,
     /// The error happened with this file.
@@ -183,7 +191,10 @@ impl fmt::Display for Error {
             Error::BadPeriod => f.write_str("the period does not serve; use 1 to 36525 days"),
             Error::BadTime(unix_s) => write!(f, "the clock shows {}; set it right", utc_text(*unix_s)),
             Error::AuthorityExpired(unix_s) => {
-                write!(f, "the authority expired at {}; make a new site and enrol its hosts", utc_text(*unix_s))
+                write!(f, "the authority expired at {}; give it another certificate ('ringwall site renew-authority')", utc_text(*unix_s))
+            }
+            Error::EndsNoLater(unix_s) => {
+                write!(f, "the authority lasts until {} already; give more --days", utc_text(*unix_s))
             }
             Error::Key(error) => write!(f, "{error}; give the right key file"),
             Error::Pem(error) => write!(f, "{error}; give the right file"),
@@ -301,6 +312,9 @@ impl Error {
                 f,
                 "the bundle holds what this host has: its certificate ends no later, and its shared keys are of generation {generation}"
             ),
+            Error::NoOperator(name) => write!(f, "no operator {name:?} is there; see 'ringwall site operator list'"),
+            Error::TooManyOperators(most) => write!(f, "the site has {most} operators; remove one first"),
+            Error::BadOperators => f.write_str("the list of operators is damaged; remove it, and add them again"),
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.
             _ => Ok(()),

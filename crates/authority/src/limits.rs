@@ -89,6 +89,12 @@ pub const MAX_ETCD_MEMBERS: usize = 9;
 /// two; who asks again and again must not fill the site.
 pub const MAX_LIVE_CERTIFICATES: usize = 8;
 
+/// How long an operator's certificate lasts unless told otherwise.
+pub const OPERATOR_VALIDITY: Duration = DAY.saturating_mul(90);
+
+/// Most operators of a site; each order reads all of them.
+pub const MAX_OPERATORS: usize = 64;
+
 /// Longest file of the record of what was done, in bytes, but for one entry; each entry reads at
 /// most one file.
 pub const AUDIT_FILE_LEN: u64 = 1 << 20;

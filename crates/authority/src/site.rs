@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{
-    CertificateRequest, HostCertificate, KeyKind, PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE,
-    TrustAnchor, Verified,
+    CertificateRequest, HostCertificate, KeyKind, OPERATOR_PURPOSE, OperatorCertificate, OperatorRole, PAPER_SITE_UNIT,
+    SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE, TrustAnchor, Verified,
 };
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
@@ -18,9 +18,9 @@ use identity::site_key::SiteKey;
 use identity::{HostIdentity, KeyError, Profile, Succession, new_key_block, new_rsa_key_block, pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CidrSubnet, CustomExtension,
-    DistinguishedName, DnType, DnValue, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
-    NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm, SigningKey as _,
-    string::PrintableString,
+    DistinguishedName, DnType, DnValue, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, NameConstraints, PublicKeyData, RevokedCertParams, SerialNumber, SignatureAlgorithm,
+    SigningKey as _, string::PrintableString,
 };
 use zeroize::Zeroizing;
 
@@ -69,11 +69,7 @@ impl Site {
         let site_keys = Succession::first(SiteKey::from_bytes(*random_bytes(random)));
         let key = KeyPair::try_from(key_der.as_slice())?;
 
-        let mut params = base_params(name, period, random);
-        params.distinguished_name = subject(name, site_unit(profile));
-        // Below it stands at most the authority of a DHCP server.
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let params = authority_params(name, profile, period, random);
         let certificate = params.self_signed(&key)?;
         let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
@@ -98,6 +94,27 @@ impl Site {
         let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
         let site_keys = site_keys.into();
         Ok(Site { anchor, issuer: Issuer::new(params, pair), site_keys, key_pem })
+    }
+
+    /// Another certificate of this authority, for the same key and from now on for so long.
+    ///
+    /// # Errors
+    /// [`Error::BadPeriod`], [`Error::EndsNoLater`], or a failure of the encoder.
+    pub(crate) fn renew_authority(
+        &self,
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<TrustAnchor, Error> {
+        check_validity(validity)?;
+        let period = Period::starting(unix_s, validity)?;
+        if period.not_after_unix <= self.anchor.not_after_unix() {
+            return Err(Error::EndsNoLater(self.anchor.not_after_unix()));
+        }
+        let certificate =
+            authority_params(&self.name(), self.profile(), period, random).self_signed(self.issuer.key())?;
+        let renewed = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
+        if renewed.is_same_authority(&self.anchor) { Ok(renewed) } else { Err(Error::KeyOfAnotherAuthority) }
     }
 
     /// The site's name.
@@ -246,18 +263,50 @@ impl Site {
         if self.profile() == Profile::Modern && request.paper_key().is_some() {
             return Err(Error::NoPaperSite);
         }
-        let end = self.anchor.not_after_unix();
-        if unix_s >= end {
-            return Err(Error::AuthorityExpired(end));
-        }
-        let mut period = Period::starting(unix_s, request.validity())?;
-        // A certificate that outlives its authority would only hide when the site ends.
-        period.not_after_unix = period.not_after_unix.min(end);
-        let mut params = host_params(request, period, random)?;
+        let mut params = host_params(request, self.period(unix_s, request.validity())?, random)?;
         params.custom_extensions.extend(second.map(second_key_extension).transpose()?);
         let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         self.bundle(verified, None, ForDhcp::default())
+    }
+
+    /// Makes key and certificate of an operator; the certificate, and the file for him.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::BadPeriod`], or as [`issue`](Site::issue).
+    pub(crate) fn issue_operator(
+        &self,
+        (name, role): (&str, OperatorRole),
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error> {
+        check_name(name)?;
+        check_validity(validity)?;
+        let mut params = base_params(name, self.period(unix_s, validity)?, random);
+        params.distinguished_name = subject(name, Some(role.name()));
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(OPERATOR_PURPOSE.to_vec())];
+        params.use_authority_key_identifier_extension = true;
+        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+        let certificate = params.signed_by(&KeyPair::try_from(key_der.as_slice())?, &self.issuer)?;
+        let verified = self.anchor.verify_operator(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
+        let mut file = pem::encode(pem::CERTIFICATE, verified.der());
+        file.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
+        file.push_str(&pem::encode(pem::PRIVATE_KEY, &key_der));
+        Ok((verified, file))
+    }
+
+    /// What is issued at `unix_s` for so long.
+    fn period(&self, unix_s: u64, validity: Duration) -> Result<Period, Error> {
+        let end = self.anchor.not_after_unix();
+        if unix_s >= end {
+            return Err(Error::AuthorityExpired(end));
+        }
+        let mut period = Period::starting(unix_s, validity)?;
+        // A certificate that outlives its authority would only hide when the site ends.
+        period.not_after_unix = period.not_after_unix.min(end);
+        Ok(period)
     }
 
     /// What the host with this certificate is given, with the authority's signature under what
@@ -533,6 +582,15 @@ impl PublicKeyData for HostKey {
             KeyKind::Rsa => &rcgen::PKCS_RSA_SHA256,
         }
     }
+}
+
+fn authority_params(name: &str, profile: Profile, period: Period, random: &mut Random<'_>) -> CertificateParams {
+    let mut params = base_params(name, period, random);
+    params.distinguished_name = subject(name, site_unit(profile));
+    // Below it stands at most the authority of a DHCP server.
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
 }
 
 fn base_params(name: &str, period: Period, random: &mut Random<'_>) -> CertificateParams {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authority::audit::{Act, Doubt};
-use authority::directory::{Delivery, Invitation, Pace, Restored, Sharing, acting, change_policy, check_record, note};
+use authority::directory::{Delivery, Invitation, Pace, Record, Restored, Sharing, acting, change_policy, note};
 use authority::files::Overwrite;
 use authority::limits::{AUDIT_FILE_LEN, AUDIT_FILES, SITE_VALIDITY};
 use authority::{Directory, Error, Request};
@@ -53,7 +53,7 @@ impl Stage {
     }
 
     fn check(&self) -> Result<Vec<(String, String, String)>, Doubt> {
-        let checked = check_record(&self.site, None).expect("read")?;
+        let checked = Record::from(&self.site).check(None).expect("read")?;
         Ok(checked.entries.into_iter().map(|kept| (kept.entry.by, kept.entry.act, kept.entry.about)).collect())
     }
 }
@@ -120,9 +120,9 @@ fn an_entry_that_was_noted_elsewhere_is_found_again_or_missed() {
     stage.note("1");
     let before = pictures(&stage.path());
     stage.note("2");
-    let noted = check_record(&stage.site, None).expect("read").expect("whole");
+    let noted = Record::from(&stage.site).check(None).expect("read").expect("whole");
     stage.note("3");
-    let check = |number, digest: &str| check_record(&stage.site, Some((number, digest))).expect("read").map(drop);
+    let check = |number, digest: &str| Record::from(&stage.site).check(Some((number, digest))).expect("read").map(drop);
     assert_eq!(check(2, &noted.digest), Ok(()));
     assert_eq!(check(1, &noted.digest), Err(Doubt::Noted(1)));
     restore(&stage.path(), &before);
@@ -217,9 +217,9 @@ fn a_backup_has_the_record() {
     let backup = stage.place.path().join("backup");
     stage.site.backup(&backup).expect("kept");
     let restored = Directory::restore(&backup, &stage.place.path().join("again"), Restored::AsItWas).expect("restored");
-    assert_eq!(check_record(&restored, None).expect("read").expect("whole").entries.len(), 1);
+    assert_eq!(Record::from(&restored).check(None).expect("read").expect("whole").entries.len(), 1);
     note(&restored, Act::Restored, "backup", "", NOW_UNIX_S).expect("noted");
-    assert_eq!(check_record(&restored, None).expect("read").expect("whole").entries.len(), 2);
+    assert_eq!(Record::from(&restored).check(None).expect("read").expect("whole").entries.len(), 2);
 }
 
 /// The files of the record with their contents.

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Given, Renewed, Restored, Sharing, Terms, check_record};
+use authority::directory::{Delivery, Given, Record, Renewed, Restored, Sharing, Terms};
 use authority::files::{self, Overwrite};
 use authority::limits::{MAX_LIVE_CERTIFICATES, SITE_VALIDITY};
 use authority::repository::Subnet;
@@ -29,7 +29,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Some time before the end of a certificate of 30 days.
 const LATER_UNIX_S: u64 = NOW_UNIX_S + 20 * DAY.as_secs();
 
-const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false };
+const TERMS: Terms = Terms { validity: Duration::from_secs(30 * DAY.as_secs()), early: false, late: Duration::ZERO };
 
 /// A site with a host `a` that is good for 30 days.
 struct Stage {
@@ -250,7 +250,7 @@ fn what_is_long_over_leaves_what_each_act_reads_and_stays_in_the_record() {
     let [listed, all] = [stage.site.list(), stage.site.list_all()].map(|entries| entries.expect("listed"));
     assert_eq!(listed.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>(), ["a", "a", "a", "a", "gone"]);
     assert_eq!(all.len(), usize::from(RENEWALS) + 2);
-    assert!(check_record(&stage.site, None).expect("read").is_ok());
+    assert!(Record::from(&stage.site).check(None).expect("read").is_ok());
     let backup = stage.place.path().join("backup");
     stage.site.backup(&backup).expect("backed up");
     let again = Directory::restore(&backup, &stage.place.path().join("again"), Restored::AsItWas).expect("restored");

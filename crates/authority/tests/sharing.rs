@@ -62,7 +62,7 @@ impl Stage {
 
     fn answer(&self, identity: &str, unix_s: u64) -> Result<String, Error> {
         let asked = CertificateRequest::from_pem(&enrolment::shared_keys(identity).expect("requested"));
-        let terms = Terms { validity: Duration::from_secs(DAY_S), early: true };
+        let terms = Terms { validity: Duration::from_secs(DAY_S), early: true, late: Duration::ZERO };
         let renewed = self.site.renew(&asked.expect("signed"), terms, &mut random(90), unix_s)?;
         assert_eq!(renewed.given, Given::SharedKeys);
         Ok(renewed.answer)

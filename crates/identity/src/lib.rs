@@ -8,7 +8,8 @@
 //! and where it seals to a host.
 //!
 //! Reading order: [`certificate`] (what a host proves), [`distributor`] (how it is looked up
-//! instead), [`host`] (what a host owns), [`own_keys`] (what it signs ARP with after it has changed
+//! instead), [`host`] (what a host owns), [`order`] (what an operator of the site owns, and what he
+//! says), [`own_keys`] (what it signs ARP with after it has changed
 //! its key), then the tools: [`agreement`], [`audit`], [`kem`], [`pre_shared`], [`revocation`],
 //! [`policy`],
 //! [`dhcp_key`], [`schedule`], [`aead`], [`sealing`], [`renewal`], [`shared_keys`], [`site_key`],
@@ -28,6 +29,7 @@ pub mod hash;
 pub mod host;
 pub mod kem;
 pub mod limits;
+pub mod order;
 pub mod own_keys;
 #[cfg_attr(not(feature = "paper"), path = "paper/absent.rs")]
 mod paper;

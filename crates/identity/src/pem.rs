@@ -57,6 +57,11 @@ pub const HOST_KEY: &str = "RINGWALL HOST KEY";
 /// The label of the authority's signature under the keys that a host shares with others.
 pub const SHARED_KEYS_SIGNATURE: &str = "RINGWALL SHARED KEYS SIGNATURE";
 
+/// The label of what an operator orders: see [`order`](crate::order).
+pub const ORDER: &str = "RINGWALL ORDER";
+/// The label of his signature under it.
+pub const ORDER_SIGNATURE: &str = "RINGWALL ORDER SIGNATURE";
+
 /// What a PEM text did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PemError {

@@ -6,7 +6,8 @@
 //! address or a name that the certificate has.
 //!
 //! A machine that has a join token and no certificate yet may connect as well. It is told apart,
-//! and believes the authority that its token names.
+//! and believes the authority that its token names. So may an operator, by a certificate that makes
+//! nobody a host (record 0108).
 //!
 //! There are no tickets: each connection proves who both are, at the time at which it is made.
 
@@ -29,8 +30,9 @@ use rustls::{
     SignatureScheme, StreamOwned,
 };
 
-use crate::certificate::{HostCertificate, Refusal, TrustAnchor, Verified};
+use crate::certificate::{HostCertificate, OperatorCertificate, Refusal, TrustAnchor, Verified};
 use crate::host::{HostIdentity, IdentityError};
+use crate::order::Operator;
 use crate::pem;
 use crate::token::Token;
 
@@ -114,11 +116,23 @@ impl Credentials {
         let identity = HostIdentity::from_pem(text).map_err(TlsError::Identity)?;
         let blocks = pem::blocks(text).map_err(|_| TlsError::Key)?;
         let key = blocks.iter().find(|block| block.label == pem::PRIVATE_KEY).ok_or(TlsError::Key)?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.bytes.to_vec()));
+        Credentials::of(identity.certificate().der(), &key.bytes, identity.anchor(), clock)
+    }
+
+    /// Those of an operator, which open connections and accept none.
+    ///
+    /// # Errors
+    /// His key cannot sign in TLS.
+    pub fn of_operator(operator: &Operator, clock: Clock) -> Result<Credentials, TlsError> {
+        Credentials::of(operator.certificate().der(), operator.key_der(), operator.anchor(), clock)
+    }
+
+    fn of(certificate: &[u8], key: &[u8], anchor: &TrustAnchor, clock: Clock) -> Result<Credentials, TlsError> {
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
         let key = aws_lc_rs::sign::any_supported_type(&key).map_err(|_| TlsError::Key)?;
-        let certificate = CertificateDer::from(identity.certificate().der().to_vec());
+        let certificate = CertificateDer::from(certificate.to_vec());
         let shown = Arc::new(CertifiedKey::new(vec![certificate], key));
-        Ok(Credentials { shown, anchor: identity.anchor().clone(), clock })
+        Ok(Credentials { shown, anchor: anchor.clone(), clock })
     }
 
     /// What a server accepts connections with.
@@ -140,6 +154,16 @@ impl Credentials {
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Server { config: Arc::new(config), anchor: self.anchor.clone(), clock: self.clock })
+    }
+
+    /// Opens a connection to `service` over `stream` without showing who it is: for a host whose
+    /// certificate is over, and whose request says who it is.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn ask_nameless<S: Read + Write>(&self, service: Service, stream: S) -> Result<Asked<S>, TlsError> {
+        let config = client(Believed::Authority(self.anchor.clone()), service, self.clock)?;
+        connect(config.with_no_client_auth(), stream)
     }
 
     /// Opens a connection to `service` over `stream`.
@@ -202,14 +226,11 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// Accepts a connection over `stream`, to the end of its handshake: the connection, and who it
-    /// is; nobody if it showed no certificate.
+    /// is.
     ///
     /// # Errors
     /// [`NotLetIn`].
-    pub fn accept<S: Read + Write>(
-        &self,
-        mut stream: S,
-    ) -> Result<(Served<S>, Option<Verified<HostCertificate>>), NotLetIn> {
+    pub fn accept<S: Read + Write>(&self, mut stream: S) -> Result<(Served<S>, Caller), NotLetIn> {
         let mut connection = ServerConnection::new(Arc::clone(&self.config)).map_err(|_| NotLetIn::Tls)?;
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(&mut stream) {
@@ -220,9 +241,29 @@ impl Server {
         }
         let now = (self.clock)().ok_or(NotLetIn::Clock)?;
         let shown = connection.peer_certificates().and_then(<[_]>::first);
-        let verified = shown.map(|shown| self.anchor.verify(shown, now)).transpose();
-        let certificate = verified.map_err(|_| NotLetIn::Certificate)?;
-        Ok((StreamOwned::new(connection, stream), certificate))
+        let caller = shown.map_or(Ok(Caller::Nobody), |shown| Caller::verify(&self.anchor, shown, now));
+        let caller = caller.map_err(|_| NotLetIn::Certificate)?;
+        Ok((StreamOwned::new(connection, stream), caller))
+    }
+}
+
+/// Who has connected.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// He showed no certificate.
+    Nobody,
+    /// A host of the site.
+    Host(Verified<HostCertificate>),
+    /// An operator of it. Whether the site still has him is for the site to say.
+    Operator(Verified<OperatorCertificate>),
+}
+
+impl Caller {
+    fn verify(anchor: &TrustAnchor, shown: &[u8], unix_s: u64) -> Result<Caller, Refusal> {
+        match anchor.verify(shown, unix_s) {
+            Ok(host) => Ok(Caller::Host(host)),
+            Err(refusal) => anchor.verify_operator(shown, unix_s).map(Caller::Operator).map_err(|_| refusal),
+        }
     }
 }
 
@@ -339,13 +380,11 @@ impl fmt::Debug for Verifier {
 
 impl Verifier {
     fn verify(&self, shown: &CertificateDer<'_>, between: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Error> {
-        let verified = self.believed.anchor(between)?.verify(shown, now.as_secs()).map_err(|refusal| {
-            Error::InvalidCertificate(match refusal {
-                Refusal::Expired { .. } | Refusal::NotYetValid { .. } => CertificateError::Expired,
-                Refusal::ForeignIssuer => CertificateError::UnknownIssuer,
-                _ => CertificateError::ApplicationVerificationFailure,
-            })
-        })?;
+        let anchor = self.believed.anchor(between)?;
+        if self.service.is_none() {
+            return Caller::verify(&anchor, shown, now.as_secs()).map(drop).map_err(refused);
+        }
+        let verified = anchor.verify(shown, now.as_secs()).map_err(refused)?;
         match &self.service {
             Some(service) if !service.is(&verified) => Err(CertificateError::NotValidForName.into()),
             _ => Ok(()),
@@ -364,6 +403,15 @@ impl Verifier {
     fn schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// As the library has it.
+fn refused(refusal: Refusal) -> Error {
+    Error::InvalidCertificate(match refusal {
+        Refusal::Expired { .. } | Refusal::NotYetValid { .. } => CertificateError::Expired,
+        Refusal::ForeignIssuer => CertificateError::UnknownIssuer,
+        _ => CertificateError::ApplicationVerificationFailure,
+    })
 }
 
 /// There is no older version here.

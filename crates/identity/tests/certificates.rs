@@ -1,6 +1,7 @@
 //! Every reason for which a certificate or an identity file is refused, and what holds of those that are not.
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
+#[allow(dead_code, reason = "other tests need all of it")]
 mod support;
 
 use std::net::Ipv4Addr;

@@ -2,6 +2,7 @@
 #![cfg(feature = "paper")]
 #![allow(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
+#[allow(dead_code, reason = "other tests need all of it")]
 mod support;
 
 use std::fmt::Write as _;

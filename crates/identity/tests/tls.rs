@@ -8,7 +8,7 @@ mod support;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use identity::tls::{Credentials, NotLetIn, Server, Service};
+use identity::tls::{Caller, Credentials, NotLetIn, Server, Service};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
@@ -16,7 +16,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig, ServerConnection, SignatureScheme,
 };
-use support::{Authority, DAY_S, Host, ISSUED_UNIX_S};
+use support::{Authority, DAY_S, Host, ISSUED_UNIX_S, as_operator};
 
 fn clock() -> Option<u64> {
     Some(ISSUED_UNIX_S + DAY_S)
@@ -95,9 +95,11 @@ fn outcome(server: &Server, mut client: ClientConnection) -> Result<String, NotL
         while client.is_handshaking() && client.complete_io(&mut theirs).is_ok() {}
         let _ = client.complete_io(&mut theirs);
     });
-    let accepted = server
-        .accept(ours)
-        .map(|(_, certificate)| certificate.map_or_else(String::new, |certificate| certificate.name().to_owned()));
+    let accepted = server.accept(ours).map(|(_, caller)| match caller {
+        Caller::Nobody => String::new(),
+        Caller::Host(certificate) => certificate.name().to_owned(),
+        Caller::Operator(certificate) => format!("{} {}", certificate.role(), certificate.name()),
+    });
     client.join().expect("ended");
     accepted
 }
@@ -121,6 +123,21 @@ fn only_who_has_the_key_of_a_certificate_of_the_site_is_let_in() {
     assert_eq!(outcome(&here, client(shows(&forged))), Err(NotLetIn::Certificate), "a site of the same name");
     assert_eq!(outcome(&server(&site, late), client(shows(&a))), Err(NotLetIn::Period));
     assert_eq!(outcome(&server(&site, || None), client(shows(&a))), Err(NotLetIn::Clock));
+}
+
+#[test]
+fn an_operator_is_let_in_as_one_and_serves_nobody() {
+    let (site, namesake) = (Authority::new("site"), Authority::new("site"));
+    let here = server(&site, clock);
+    let shows = |one: &Host| Some(resolver(one, one));
+    let operator = site.issue(as_operator);
+    assert_eq!(outcome(&here, client(shows(&operator))), Ok("manager a".to_owned()));
+    let forged = namesake.issue(as_operator);
+    assert_eq!(outcome(&here, client(shows(&forged))), Err(NotLetIn::Certificate));
+    assert_eq!(outcome(&here, client(Some(resolver(&operator, &forged)))), Err(NotLetIn::Certificate), "another key");
+    assert_eq!(outcome(&server(&site, late), client(shows(&operator))), Err(NotLetIn::Period));
+    let own = Credentials::from_pem(&site.identity_pem(&site.issue(|_| {})), clock).expect("credentials");
+    assert!(!talks(&own, Service::Named("a".to_owned()), &operator, &operator), "no host takes him for the service");
 }
 
 /// A server that asks for no certificate and shows the certificate of `shown`, signed for by

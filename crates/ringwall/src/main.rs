@@ -51,7 +51,7 @@ use modes::gateway::GateCommand;
 use modes::ipsec::command::ShieldCommand;
 use output::say;
 use report::{ForecastArguments, ReportArguments};
-use site::SiteCommand;
+use site::{OperateArguments, SiteCommand};
 use top::TopArgs;
 use why::WhyArgs;
 
@@ -91,6 +91,16 @@ enum Command {
     /// The authority of a site: who belongs to it.
     #[command(subcommand)]
     Site(SiteCommand),
+    /// Gives the site's service an order, as an operator of the site: a command of 'ringwall site'
+    ///
+    /// With the file from 'ringwall site operator add', on any machine that reaches the service. A
+    /// viewer may look (hosts, list, forecast, pending, audit, policy show), an operator also let
+    /// in (token, approve, refuse, policy legacy and known), a manager everything that the service
+    /// does (revoke, rekey-shared, policy mode and exception, enforce).
+    ///
+    /// Example: ringwall operate --service 192.0.2.5:9478 --as ann.pem policy mode 'desk-*' observe
+    #[command(verbatim_doc_comment)]
+    Operate(OperateArguments),
     /// Guards one interface of this host.
     #[command(subcommand)]
     Host(HostCommand),
@@ -248,6 +258,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Join(arguments) => arguments.run(),
         Command::Leave(arguments) => arguments.run(),
         Command::Site(command) => command.run().map_err(Failure::new),
+        Command::Operate(arguments) => site::operate(&arguments),
         Command::Host(command) => command.run(),
         Command::Akd(command) => command.run(),
         Command::Gate(command) => command.run(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use identity::TrustAnchor;
 
 use super::written::{digits, read_head, read_line};
-use super::{Act, CURRENT, HEAD, Kept, earlier, name_of};
+use super::{Act, CURRENT, HEAD, Kept, beginning, earlier, name_of};
 use crate::limits::AUDIT_FILE_LEN;
 use crate::{Error, files};
 
@@ -93,7 +93,7 @@ pub fn check(
     let Some(head) = head.filter(|_| !found.is_empty()) else { return Ok(Err(Doubt::Head)) };
     let length = files::read_len(&directory.join(CURRENT))?;
     let chain = || {
-        let digest = follow(&found, anchor, noted)?;
+        let digest = follow(&found, (anchor, beginning(directory, anchor)), noted)?;
         let last = found.last().map_or(0, |kept| kept.entry.number);
         // The machine may have gone down between an entry and the head.
         let is_end = (head.number, head.digest, head.length) == (last, digest, length);
@@ -115,10 +115,14 @@ fn lines(file: &Path) -> Result<Result<Vec<Kept>, usize>, Error> {
 }
 
 /// The digest of the last entry, if each follows the one before.
-fn follow(found: &[Kept], anchor: &TrustAnchor, noted: Option<(u64, &str)>) -> Result<[u8; 32], Doubt> {
+fn follow(
+    found: &[Kept],
+    (anchor, beginning): (&TrustAnchor, [u8; 32]),
+    noted: Option<(u64, &str)>,
+) -> Result<[u8; 32], Doubt> {
     let first = found.first().map_or(1, |kept| kept.entry.number);
     let mut digest = match first {
-        1 => anchor.audit_beginning(),
+        1 => beginning,
         // What it was is not known any more.
         _ => found.first().map_or([0; 32], |kept| kept.entry.before),
     };

@@ -18,8 +18,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use identity::TrustAnchor;
 use identity::audit::Entry;
+use identity::{TrustAnchor, pem};
 
 use crate::files::{self, Overwrite, Secrecy, sync_directory};
 use crate::limits::{AUDIT_FILE_LEN, AUDIT_FILES, AUDIT_WORD_LEN};
@@ -29,6 +29,8 @@ pub(crate) use check::untold;
 pub use check::{Checked, Doubt, check};
 use written::{Head, read_head, read_line, write_head, write_line};
 
+/// The authority's first certificate, once it has another one: the record begins with its digest.
+pub(crate) const FIRST: &str = "ca.first.pem";
 const CURRENT: &str = "audit.jsonl";
 const HEAD: &str = "audit.head";
 
@@ -59,6 +61,14 @@ pub enum Act {
     BackedUp,
     /// The site was made from such a copy.
     Restored,
+    /// Another certificate of the authority itself.
+    AuthorityRenewed,
+    /// An operator's certificate.
+    OperatorAdded,
+    /// An operator is out.
+    OperatorRemoved,
+    /// An order that its operator may not give.
+    OrderRefused,
     /// The earliest entries are left out from now on.
     Shortened,
 }
@@ -80,6 +90,10 @@ impl Act {
             Act::Repository => "repository",
             Act::BackedUp => "backed-up",
             Act::Restored => "restored",
+            Act::AuthorityRenewed => "authority-renewed",
+            Act::OperatorAdded => "operator-added",
+            Act::OperatorRemoved => "operator-removed",
+            Act::OrderRefused => "order-refused",
             Act::Shortened => "shortened",
         }
     }
@@ -129,6 +143,16 @@ fn first_of(name: &str) -> Option<u64> {
 
 fn name_of(first: u64) -> String {
     format!("audit.{first:012}.jsonl")
+}
+
+/// What the first entry has in the place of one before. A file in the way of the right one only
+/// makes a doubt: the first entry is signed.
+fn beginning(directory: &Path, anchor: &TrustAnchor) -> [u8; 32] {
+    let first = || {
+        let der = pem::single(&files::read(&directory.join(FIRST)).ok()?, pem::CERTIFICATE).ok()?;
+        TrustAnchor::from_der(&der).ok().filter(|first| first.is_same_authority(anchor))
+    };
+    first().map_or_else(|| anchor.audit_beginning(), |first| first.audit_beginning())
 }
 
 /// A word as it is kept: what a terminal would obey is left out, and what is too long.
@@ -212,7 +236,7 @@ impl Trail<'_> {
     /// The last entry of the newest file, where the head does not say it. What is behind it stays,
     /// for `check` to find, unless it is a line that was never ended.
     fn last(&self, file: &Path) -> Result<Head, Error> {
-        let mut head = Head { number: 0, digest: self.anchor().audit_beginning(), length: 0 };
+        let mut head = Head { number: 0, digest: beginning(self.directory, self.anchor()), length: 0 };
         let mut text = Vec::new();
         if file.exists() {
             File::open(file)?.take(2 * AUDIT_FILE_LEN).read_to_end(&mut text)?;

@@ -1,8 +1,8 @@
-//! What the record of a site (`audit`) is told before it is done, and whether that record holds.
+//! What the record of a site (`audit`) is told before it is done.
 
 use super::{Directory, Entry};
 use crate::Error;
-use crate::audit::{self, Act, Checked, Deed, Doubt};
+use crate::audit::{self, Act, Deed};
 use crate::limits::BACKDATE;
 
 /// The same site, in whose record `by` stands for who acts.
@@ -25,7 +25,7 @@ pub(super) fn tell_of(directory: &Directory, act: Act, entry: &Entry) -> Result<
     tell(directory, &[(act, &entry.name, &detail)], issued_unix(entry))
 }
 
-fn issued_unix(entry: &Entry) -> u64 {
+pub(super) fn issued_unix(entry: &Entry) -> u64 {
     entry.not_before_unix + BACKDATE.as_secs()
 }
 
@@ -36,23 +36,4 @@ fn issued_unix(entry: &Entry) -> u64 {
 pub fn note(directory: &Directory, act: Act, about: &str, detail: &str, unix_s: u64) -> Result<(), Error> {
     let _lock = directory.lock()?;
     tell(directory, &[(act, about, detail)], unix_s)
-}
-
-/// All entries of the record, if it is as it was written and has every certificate; else the first
-/// doubt. `noted` is number and digest of an entry that was noted elsewhere.
-///
-/// # Errors
-/// What the operating system says.
-pub fn check_record(directory: &Directory, noted: Option<(u64, &str)>) -> Result<Result<Checked, Doubt>, Error> {
-    let _lock = directory.lock()?;
-    let checked = match audit::check(&directory.path, directory.site.anchor(), noted)? {
-        Ok(checked) => checked,
-        doubt => return Ok(doubt),
-    };
-    let issued = directory.list_all()?;
-    if checked.entries.is_empty() && !issued.is_empty() {
-        return Ok(Err(Doubt::Empty));
-    }
-    let issued = issued.iter().map(|entry| (entry.serial.as_str(), issued_unix(entry)));
-    Ok(audit::untold(&checked, issued).map_or(Ok(checked), Err))
 }

@@ -13,11 +13,11 @@ use zeroize::Zeroizing;
 
 use super::issued::is_certificate_file;
 use super::{
-    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, POLICY, REPOSITORY, REQUEST_MASTER, RETIRED,
-    REVOKED, SHARED, SITE_KEY,
+    CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, OPERATORS, POLICY, REPOSITORY, REQUEST_MASTER,
+    RETIRED, REVOKED, SHARED, SITE_KEY,
 };
 use crate::Error;
-use crate::audit;
+use crate::audit::{self, FIRST};
 use crate::files::{directory_of, sync_directory};
 use crate::repository::{EtcdStore, SqliteStore, StoreError};
 
@@ -62,7 +62,8 @@ impl Directory {
         let transaction = connection.transaction().map_err(StoreError::from)?;
         transaction.execute_batch(ARCHIVE).map_err(StoreError::from)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(StoreError::from)?;
-        for name in [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, SHARED, REVOKED, POLICY] {
+        for name in [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, SHARED, REVOKED, POLICY, OPERATORS, FIRST]
+        {
             let file = self.path.join(name);
             // A site of an earlier version may lack a master or the revocation list; most have no
             // cluster, some no policy.
@@ -164,8 +165,9 @@ fn belongs(name: &str) -> bool {
         Some((ISSUED | RETIRED, rest)) => is_issued(rest),
         Some(_) => false,
         None => {
-            [CERTIFICATE, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER, REVOKED, POLICY, SHARED, REPOSITORY, MOVED]
-                .contains(&name)
+            let keys = [CERTIFICATE, FIRST, KEY, SITE_KEY, REQUEST_MASTER, DHCP_MASTER];
+            keys.contains(&name)
+                || [REVOKED, POLICY, OPERATORS, SHARED, REPOSITORY, MOVED].contains(&name)
                 || audit::is_part(name)
         }
     }

@@ -9,7 +9,7 @@ use identity::limits::MAX_POLICY_LEN;
 use identity::policy::{Content, Group, SitePolicy};
 use identity::{Verified, pem};
 
-use super::{Directory, POLICY, acts};
+use super::{Directory, POLICY, Record, acts};
 use crate::Error;
 use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
@@ -25,15 +25,7 @@ pub fn policy_file(directory: &Directory) -> PathBuf {
 /// # Errors
 /// What is wrong with the file.
 pub fn policy(directory: &Directory) -> Result<Option<Verified<SitePolicy>>, Error> {
-    let path = policy_file(directory);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let read = || -> Result<Verified<SitePolicy>, Error> {
-        let bytes = pem::single(&files::read(&path)?, pem::SITE_POLICY)?;
-        directory.site.anchor().verify_policy(&bytes).map_err(Error::Policy)
-    };
-    read().map(Some).map_err(|error| error.with_file(&path))
+    Record::from(directory).policy()
 }
 
 /// Makes the next version of the policy, with what `change` does to the one in force, and signs it.

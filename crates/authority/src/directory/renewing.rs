@@ -27,6 +27,8 @@ pub struct Terms {
     pub validity: Duration,
     /// Another certificate even while the newest one is in its first half.
     pub early: bool,
+    /// How long after the end of its newest certificate a host may come back.
+    pub late: Duration,
 }
 
 /// What a host is given.
@@ -71,8 +73,12 @@ impl Directory {
         let lock = self.lock()?;
         let mut live = self.live(proved.name(), unix_s)?;
         let in_all = live.len();
-        let newest = live.pop().ok_or("the site has given it no certificate that is still good");
-        let newest = newest.map_err(|why| not_renewed(proved, why))?;
+        let (newest, sharing) = match live.pop() {
+            // It held its addresses before, alone or not.
+            Some(newest) => (newest, Sharing::Allowed),
+            // Somebody else may hold them by now.
+            None => (late(self, proved, terms.late, unix_s)?, Sharing::Refused),
+        };
         self.check_may_ask(&newest, proved)?;
         let given = match proved.has_generation() {
             Some(_) => Given::SharedKeys,
@@ -88,10 +94,9 @@ impl Directory {
             return Err(not_renewed(proved, "it has as many good certificates as a host can use"));
         }
         let request = self.once_more(&newest)?.with_validity(terms.validity)?;
-        // It held its addresses before, alone or not.
-        let entries = self.admit(&request, Sharing::Allowed, unix_s)?;
+        let entries = self.admit(&request, sharing, unix_s)?;
         let bundle = self.site.issue(&request, proved, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, &request, Sharing::Allowed, random, unix_s)?;
+        let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
         let answer = sealed_for(proved, &bundle)?;
         let entry = self.record((entries, Act::Renewed), &bundle, renewal, || Ok(()), &lock)?;
         Ok(Renewed { entry, given, answer })
@@ -135,6 +140,28 @@ impl Directory {
         };
         Ok(self.issued().recent()?.into_iter().filter(is_live).collect())
     }
+}
+
+/// The newest certificate of a host that has none which is good, if it is over for no longer than
+/// `late`. Lists of what was taken back leave out what is over, so the repository alone knows who
+/// is revoked, and who is not in it stays out.
+fn late(
+    directory: &Directory,
+    proved: &CertificateRequest,
+    late: Duration,
+    unix_s: u64,
+) -> Result<Verified<HostCertificate>, Error> {
+    let refused = not_renewed(proved, "the site has given it no certificate that is still good");
+    if late.is_zero() || proved.has_generation().is_some() {
+        return Err(refused);
+    }
+    let own = directory.issued().recent()?.into_iter().rfind(|one| one.name() == proved.name());
+    let is_late = |one: &Verified<HostCertificate>| {
+        one.not_after_unix() < unix_s && one.not_after_unix().saturating_add(late.as_secs()) >= unix_s
+    };
+    let known = directory.repository()?.by_name(proved.name())?;
+    let is_good = known.is_some_and(|host| host.standing == Standing::Good);
+    own.filter(|one| is_good && is_late(one)).ok_or(refused)
 }
 
 fn not_renewed(proved: &CertificateRequest, why: &'static str) -> Error {

@@ -5,10 +5,9 @@
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::limits::MAX_REVOKED;
-use identity::pem;
 use identity::revocation::RevocationList;
 
-use super::{Directory, Entry, REVOKED, acts};
+use super::{Directory, Entry, REVOKED, Record, acts};
 use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::{Error, Site};
@@ -69,15 +68,7 @@ impl Directory {
     /// # Errors
     /// What is wrong with the file.
     pub fn revocation_list(&self) -> Result<Option<Verified<RevocationList>>, Error> {
-        let path = self.path.join(REVOKED);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let read = || -> Result<Verified<RevocationList>, Error> {
-            let der = pem::single(&files::read(&path)?, pem::REVOCATION_LIST)?;
-            self.site.anchor().verify_revocation_list(&der).map_err(Error::RevocationList)
-        };
-        read().map(Some).map_err(|error| error.with_file(&path))
+        Record::from(self).revocation_list()
     }
 }
 

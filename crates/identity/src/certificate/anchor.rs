@@ -120,6 +120,14 @@ impl TrustAnchor {
         Ok(Verified::vouch(certificate))
     }
 
+    /// Whether `other` is a certificate of the same authority: for the same name and the same key, so
+    /// that each vouches for what was issued under the other (RFC 4949, "certificate renewal").
+    #[must_use]
+    pub fn is_same_authority(&self, other: &TrustAnchor) -> bool {
+        (self.path.subject.as_ref(), &self.path.subject_public_key_info, self.profile)
+            == (other.path.subject.as_ref(), &other.path.subject_public_key_info, other.profile)
+    }
+
     /// The authority's public key, as the bit string of a SubjectPublicKeyInfo holds it.
     #[must_use]
     pub fn public_key(&self) -> &[u8] {
@@ -160,6 +168,20 @@ impl TrustAnchor {
         if certificate.profile() == self.profile { Ok(certificate) } else { Err(Refusal::WrongProfile) }
     }
 
+    /// Checks the path of one certificate for `purpose`, that of another holder than a host.
+    pub(super) fn check_path_for(&self, der: &[u8], unix_s: u64, purpose: Purpose) -> Result<(), Refusal> {
+        if der.len() > MAX_CERTIFICATE_LEN {
+            return Err(Refusal::Malformed("length"));
+        }
+        let borrowed = CertificateDer::from(der);
+        let end = EndEntityCert::try_from(&borrowed).map_err(|error| Refusal::from_path(&error))?;
+        self.check_issuers(&end, None)?;
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(unix_s));
+        end.verify_for_usage(SIGNATURES, std::slice::from_ref(&self.path), &[], time, purpose, None, None)
+            .map(drop)
+            .map_err(|error| Refusal::from_path(&error))
+    }
+
     /// Whether the names on the certificates lead here. The library looks at the period first; "another site" is the better
     /// answer when both are true. A certificate behind the host's that its path has no use for is none of ours.
     fn check_issuers(&self, end: &EndEntityCert<'_>, between: Option<&CertificateDer<'_>>) -> Result<(), Refusal> {
@@ -195,7 +217,7 @@ fn may_sign_certificates(certificate: &Certificate) -> bool {
     is_authority && signs
 }
 
-fn first_second(der: &[u8]) -> Result<u64, Refusal> {
+pub(super) fn first_second(der: &[u8]) -> Result<u64, Refusal> {
     let certificate = Certificate::from_der(der).map_err(|_| Refusal::Malformed("structure"))?;
     Ok(certificate.tbs_certificate().validity().not_before.to_unix_duration().as_secs())
 }

@@ -7,6 +7,7 @@ mod anchor;
 mod host;
 pub mod lease;
 pub mod names;
+mod operator;
 mod public_key;
 mod refusal;
 mod request;
@@ -15,6 +16,7 @@ mod verified;
 
 pub use anchor::TrustAnchor;
 pub use host::{HostCertificate, SECOND_KEY_EXTENSION};
+pub use operator::{OPERATOR_PURPOSE, OperatorCertificate, OperatorRole};
 pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, unix_of_utc, utc_text};

@@ -83,13 +83,18 @@ pub const PAPER_SITE_UNIT: &str = "ringwall paper profile, not for real use";
 
 /// The profile of an authority's site.
 pub(super) fn profile(subject: &Name) -> Profile {
-    let is_paper = texts(subject, ORGANIZATIONAL_UNIT).any(|unit| unit == PAPER_SITE_UNIT);
+    let is_paper = texts_of_unit(subject).any(|unit| unit == PAPER_SITE_UNIT);
     if is_paper { Profile::Paper } else { Profile::Modern }
+}
+
+/// What the units of `subject` say.
+pub(super) fn texts_of_unit(subject: &Name) -> impl Iterator<Item = &str> {
+    texts(subject, ORGANIZATIONAL_UNIT)
 }
 
 /// Units that say something else belong to an existing directory of names and grant nothing.
 pub(super) fn role(subject: &Name) -> Role {
-    texts(subject, ORGANIZATIONAL_UNIT).find_map(Role::from_name).unwrap_or(Role::Host)
+    texts_of_unit(subject).find_map(Role::from_name).unwrap_or(Role::Host)
 }
 
 fn is_plain(name: &str) -> bool {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use identity::certificate::TrustAnchor;
 use identity::certificate::names::Names;
+use identity::certificate::{OPERATOR_PURPOSE, TrustAnchor};
 use identity::pem;
 use rcgen::{
-    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ED25519,
+    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ED25519,
 };
 
 /// 2027-01-15T08:00:00Z, when everything here is issued.
@@ -72,6 +72,13 @@ impl Authority {
         ];
         parts.iter().map(|part| part.as_str()).collect()
     }
+}
+
+/// Makes a manager of a host.
+pub(crate) fn as_operator(params: &mut CertificateParams) {
+    params.distinguished_name.push(DnType::OrganizationalUnitName, "manager");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(OPERATOR_PURPOSE.to_vec())];
+    params.custom_extensions = Vec::new();
 }
 
 pub(crate) fn new_key() -> KeyPair {

@@ -15,6 +15,7 @@ use identity::certificate::Role;
 use identity::token::Token;
 use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process::{self, Answer};
+use ringwall_lab::net::talk::reach;
 use ringwall_lab::net::{Host, Running};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -153,6 +154,150 @@ fn what_is_worth_nothing(stage: &Stage, near: &Guarded, renewing: &Guarded, toke
     })?;
     assert_eq!(certificates(&stage.site, "b")?.len(), 2);
     Ok(())
+}
+
+/// As [`service`], where the keys of the authority are out of reach, as its unit has it.
+fn service_without_keys(stage: &Stage) -> Result<Running, Failure> {
+    let host = stage.host("a");
+    let (directory, identity) = (stage.site.directory(), stage.site.directory().with_extension("a.pem"));
+    let hidden = ["ca.key.pem", "site.key.pem", "request.key.pem", "dhcp.key.pem", "hosts.db"];
+    let hidden: Vec<String> =
+        hidden.iter().map(|name| format!("mount --bind /dev/null {}/{name}", directory.display())).collect();
+    let script = format!(
+        "{} && exec {} site serve --listen {} --dir {} --identity {} --signer {}",
+        hidden.join(" && "),
+        program().display(),
+        service_of(host),
+        directory.display(),
+        identity.display(),
+        socket_of(stage).display()
+    );
+    let mut command = host.namespace.command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    let mut running = Running::start(command, &stage.file("service.log"))?;
+    running.await_output("hosts report to", SOON)?;
+    Ok(running)
+}
+
+/// Makes the site anew, with an authority that ends after `validity`; the second at which it does.
+fn found_briefly(stage: &Stage, validity: Duration) -> Result<u64, Failure> {
+    let directory = stage.site.directory();
+    fs::remove_dir_all(directory).map_err(Failure::file("removing", directory))?;
+    let mut random = random(77);
+    let site = authority::Directory::init(directory, "lab", validity, identity::Profile::Modern, &mut random, unix_s());
+    Ok(site.expect("founded").site().anchor().not_after_unix())
+}
+
+fn unix_s() -> u64 {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_epoch.expect("after 1970").as_secs()
+}
+
+/// Three hosts of an authority that ends within a minute: one renews under the new certificate while
+/// it talks with one that has the old, the others come back after the end, and none is visited.
+#[test]
+fn an_authority_is_replaced_under_way_and_who_was_away_comes_back() {
+    perform(&["a", "b", "h", "z"], |stage| {
+        let ends = found_briefly(stage, Duration::from_secs(60))?;
+        issue_service(stage)?;
+        // The service is on a machine without a guard; all others seal.
+        let Host { ip, mac, .. } = stage.host("a");
+        let section = format!("[[cll.legacy]]\nip = \"{ip}\"\nmac = \"{mac}\"\n[site]\nservice = \"{ip}:{PORT}\"\n");
+        let plan = |name: &str| {
+            // As long as the authority lasts, which is in its second half: it began five minutes before.
+            let identity = stage.site.issue_for(stage.host(name), Role::Host, Duration::from_secs(600))?;
+            Ok::<_, Failure>(Plan::default().identity(identity).tail(&section))
+        };
+        let (early, late) = (stage.guard("b", plan("b")?)?, stage.guard("h", plan("h")?)?);
+        // Switched off until after the end.
+        let mut away = stage.prepare("z", plan("z")?)?;
+        let talk = |from: &str, to: &str| reach(&stage.host(from).namespace, stage.host(to).ip, PATIENT);
+        talk("b", "h")?;
+        let mut command = signer_command(stage.site.directory(), &socket_of(stage));
+        command.args(["--late", "1"]);
+        let _signer = start_signer(command, &stage.file("signer.log"))?;
+        stage.site.order("renew-authority")?;
+        // The service's own identity first.
+        issue_service(stage)?;
+        let _service = service(stage)?;
+        let renewed = early.ask(&["host", "renew"])?;
+        assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
+        let days = |guarded: &Guarded| Ok::<_, Failure>(guarded.status()?["identity"]["authority_days_left"].as_u64());
+        assert!(days(&early)? >= Some(3648) && days(&late)? == Some(0), "one of them has the old one");
+        // New keys under the new certificate, judged by who has the old one.
+        late.await_event("new keys with b", SOON)?;
+        talk("h", "b")?;
+        process::until("the first certificate is over", PATIENT * 2, || Ok(unix_s() > ends + 1))?;
+        for guarded in [&late, &away] {
+            let back = guarded.ask(&["host", "renew"])?;
+            assert!(back.status.success() && back.stdout.contains("is renewed until"), "{back:?}");
+        }
+        assert!(days(&late)? >= Some(3648));
+        away.start(&[])?;
+        talk("h", "b")?;
+        talk("z", "h")?;
+        stage.site.order("audit verify").map(drop)
+    });
+}
+
+/// An operator's order from host `b`.
+fn operate(stage: &Stage, who: &str, words: &str) -> Result<Answer, Failure> {
+    // Orders of one operator within a moment are refused as too often.
+    process::pause(Duration::from_millis(300))?;
+    let mut command = stage.host("b").namespace.command(&program().to_string_lossy());
+    command.args(["operate", "--service", &service_of(stage.host("a")), "--as"]);
+    command.arg(stage.file(&format!("{who}.pem"))).args(words.split(' '));
+    process::ask(command, &[])
+}
+
+/// Door, keeper and signer each in its sandbox, and the keeper without a key of the site.
+#[test]
+fn operators_work_from_another_machine_each_as_far_as_his_role_reaches() {
+    perform(&["a", "b"], |stage| {
+        issue_service(stage)?;
+        stage.site.issue_for(stage.host("b"), Role::Host, DUE)?;
+        for (who, role) in [("vic", "viewer"), ("olga", "operator"), ("mia", "manager")] {
+            let out = stage.file(&format!("{who}.pem"));
+            stage.site.order(&format!("operator add {who} --role {role} --out {}", out.display()))?;
+        }
+        let (_signer, _service) = (signer(stage)?, service_without_keys(stage)?);
+        let done = |who: &str, words: &str, wanted: &str| -> Outcome {
+            let answer = operate(stage, who, words)?;
+            assert!(answer.status.success() && answer.stdout.contains(wanted), "{who} {words}: {answer:?}");
+            Ok(())
+        };
+        let refused = |who: &str, words: &str, wanted: &str| -> Outcome {
+            let answer = operate(stage, who, words)?;
+            assert!(!answer.status.success() && answer.stderr.contains(wanted), "{who} {words}: {answer:?}");
+            assert_eq!(answer.stdout, "", "{who} {words}");
+            Ok(())
+        };
+        for (words, wanted) in [
+            ("list", "host b: "),
+            ("hosts --json", "\"schema\":\"ringwall-site-hosts\""),
+            ("forecast", "no group (2 hosts"),
+            ("pending", "no token is open"),
+            ("audit verify", "are whole"),
+        ] {
+            done("vic", words, wanted)?;
+        }
+        let printer = "policy legacy add --ip 10.0.0.99 --mac 02:00:00:00:00:99";
+        refused("vic", printer, "refused (order-role): vic is viewer")?;
+        done("olga", printer, "version 1 of the policy is signed")?;
+        done("olga", "token h --by-service", "the token of h, good once until")?;
+        refused("olga", "revoke --name b", "refused (order-role): olga is operator")?;
+        refused("mia", "backup all", "refused (order-elsewhere)")?;
+        done("mia", "policy mode * prefer", "version 2 of the policy is signed")?;
+        refused("mia", "enforce * --for 5m", "did not report lately")?;
+        done("mia", "revoke --name b", "b is revoked")?;
+        done("vic", "policy show", "group *: prefer")?;
+        stage.site.order("operator remove mia")?;
+        refused("mia", "policy mode * observe", "refused (order-removed)")?;
+        assert_eq!(told(&stage.site, "vic")?.last().map(|(act, _)| act.clone()), Some("order-refused".to_owned()));
+        let by = ("revoked".to_owned(), "manager mia, by the service".to_owned());
+        assert!(told(&stage.site, "b")?.contains(&by));
+        Ok(())
+    });
 }
 
 /// While the service is killed and started again, a host goes on asking until it is enrolled.

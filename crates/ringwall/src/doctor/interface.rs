@@ -197,7 +197,8 @@ pub(super) fn authority(machine: &Machine, guarded: &Guarded) -> Finding {
         Ok(identity) => identity,
         Err(finding) => return finding,
     };
-    let remedy = "every certificate of the site ends with it: found a new site and enrol every host";
+    let remedy =
+        "every certificate of the site ends with it: replace it (`ringwall site renew-authority`), and renew hosts";
     let Some(left) = identity.authority_not_after_unix.checked_sub(machine.unix_s) else {
         return Finding::critical("the certificate of the site's authority is over", remedy);
     };

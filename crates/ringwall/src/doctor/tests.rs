@@ -138,7 +138,12 @@ fn certificates_are_told_of_by_what_is_left_of_them() {
     let of_a_year = |it: &mut Identity| (it.not_before_unix, it.not_after_unix) = (NOW - 336 * DAY, NOW + 29 * DAY);
     says("identity", of_a_year, Level::Warning, &["29 days left", "renew"]);
     says("identity", |it| it.not_before_unix = NOW + DAY, Level::Warning, &["begins in 1 day", "clock"]);
-    says("authority", |it| it.authority_not_after_unix = NOW + 29 * DAY, Level::Critical, &["29 days", "new site"]);
+    says(
+        "authority",
+        |it| it.authority_not_after_unix = NOW + 29 * DAY,
+        Level::Critical,
+        &["29 days", "renew-authority"],
+    );
     says("authority", |it| it.authority_not_after_unix = NOW + 179 * DAY, Level::Warning, &["179 days"]);
     says("authority", |it| it.authority_not_after_unix = NOW - 1, Level::Critical, &["over"]);
     says("site-key", |it| it.site_key_until_unix = NOW - 1, Level::Critical, &["another key", "renew"]);

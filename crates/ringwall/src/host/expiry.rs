@@ -42,7 +42,7 @@ impl Expiry {
         };
         let authority = Watched {
             what: "the certificate of the site's authority",
-            remedy: "found a new site and enrol every host",
+            remedy: "have it replaced (`ringwall site renew-authority`), then renew (`ringwall host renew`)",
             not_after_unix: identity.anchor().not_after_unix(),
             told: None,
         };
@@ -50,10 +50,13 @@ impl Expiry {
         Expiry { watched: vec![host, authority], warn_before, look_at: Instant::default() }
     }
 
-    /// This host's certificate is this one from now on.
+    /// This host's certificate, and that of the authority, are these from now on.
     pub(crate) fn follow(&mut self, identity: &HostIdentity) {
-        if let Some(host) = self.watched.first_mut() {
-            (host.not_after_unix, host.told) = (identity.certificate().not_after_unix(), None);
+        let ends = [identity.certificate().not_after_unix(), identity.anchor().not_after_unix()];
+        for (watched, end) in self.watched.iter_mut().zip(ends) {
+            if watched.not_after_unix != end {
+                (watched.not_after_unix, watched.told) = (end, None);
+            }
         }
         self.look_at = Instant::default();
     }

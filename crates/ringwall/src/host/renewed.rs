@@ -18,10 +18,11 @@ pub(crate) fn reread(held: &Held, in_force: &HostIdentity) -> Result<Option<Arc<
     let config = &held.config;
     let read = load_identity(config, config.clock().now(), &held.disk)?;
     let (old, new) = (in_force.certificate(), read.certificate());
-    if old.der() == new.der() && in_force.shared_keys() == read.shared_keys() {
+    let is_same_anchor = in_force.anchor().der() == read.anchor().der();
+    if old.der() == new.der() && in_force.shared_keys() == read.shared_keys() && is_same_anchor {
         return Ok(None);
     }
-    if in_force.anchor().der() != read.anchor().der() {
+    if !in_force.anchor().is_same_authority(read.anchor()) {
         return Err(another(config, "it is of another authority"));
     }
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {

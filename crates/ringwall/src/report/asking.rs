@@ -13,7 +13,7 @@ use crate::serving::Hurried;
 
 /// How long a question may take, all in all.
 const TIME_MAX: Duration = Duration::from_secs(20);
-/// Longest answer, in bytes: as long as any file of a site may be, and its head.
+/// Longest answer to a host, in bytes: as long as any file of a site may be, and its head.
 const ANSWER_BYTES_MAX: u64 = authority::limits::MAX_FILE_LEN + 8192;
 const FIELDS_MAX: usize = 32;
 
@@ -29,6 +29,10 @@ pub(crate) struct Way {
 pub(crate) enum Proof {
     /// As a host of the site.
     Certificate(Credentials),
+    /// Not here, as a host whose certificate is over: its request says who it is.
+    Over(Credentials),
+    /// As an operator of it, who hears longer answers.
+    Operator(Credentials, u64),
     /// Not here: what he sends has the tag of his token, which also says whom to believe.
     Token(Token),
 }
@@ -65,7 +69,8 @@ impl Way {
         stream.set_nodelay(true)?;
         let (stream, service) = (Hurried::new(stream, TIME_MAX), self.service.clone());
         let stream = match &self.proof {
-            Proof::Certificate(credentials) => credentials.ask(service, stream),
+            Proof::Certificate(credentials) | Proof::Operator(credentials, _) => credentials.ask(service, stream),
+            Proof::Over(credentials) => credentials.ask_nameless(service, stream),
             Proof::Token(token) => tls::ask_with_token(token, service, unix_s, stream),
         };
         let mut stream = stream.map_err(io::Error::other)?;
@@ -79,7 +84,8 @@ impl Way {
         stream.write_all(content)?;
         stream.flush()?;
         let mut answer = Vec::new();
-        match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer) {
+        let most = if let Proof::Operator(_, most) = self.proof { most } else { ANSWER_BYTES_MAX };
+        match stream.take(most).read_to_end(&mut answer) {
             // Its length says whether it is whole; the end of the connection need not be proved.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof && !answer.is_empty() => Ok(answer),
             read => read.map(|_| answer),

@@ -30,6 +30,8 @@ pub(crate) const REVOKED_PATH: &str = "/v1/revoked";
 pub(crate) const RENEWAL_PATH: &str = "/v1/renewal";
 /// Where a machine applies with a token; no certificate is shown there.
 pub(crate) const ENROLMENT_PATH: &str = "/v1/enrolment";
+/// Where orders of operators go.
+pub(crate) const ORDER_PATH: &str = "/v1/order";
 
 /// What the service answers to a report: what is newest of what the site has signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

@@ -20,7 +20,7 @@ use wire::MacAddress;
 
 pub(crate) use asking::{Proof, Way};
 pub(crate) use command::{
-    ENROLMENT_PATH, Newest, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report,
+    ENROLMENT_PATH, Newest, ORDER_PATH, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report,
 };
 pub(crate) use forecast::{ForecastArguments, forecast, unix_s};
 

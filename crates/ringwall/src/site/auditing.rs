@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use authority::audit::{Checked, Kept};
-use authority::directory::check_record;
+use authority::directory::Record;
 use clap::{Args, Subcommand};
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
 
-use super::{DEFAULT_DIRECTORY, Surroundings, open};
+use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// Says who has logged in, whatever he became since (audit in the kernel, `CONFIG_AUDIT`).
@@ -23,24 +23,24 @@ const NOBODY: u32 = u32::MAX;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct AuditArguments {
     #[command(subcommand)]
-    command: Option<AuditCommand>,
+    pub(super) command: Option<AuditCommand>,
     #[command(flatten)]
-    show: ShowArguments,
+    pub(super) show: ShowArguments,
 }
 
 /// What is done with the record.
 #[derive(Debug, Subcommand)]
-enum AuditCommand {
+pub(super) enum AuditCommand {
     /// Look whether it is whole
     Verify(VerifyArguments),
 }
 
 /// How it is shown.
 #[derive(Debug, Args)]
-struct ShowArguments {
+pub(super) struct ShowArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// The last so many entries alone
     #[arg(long, value_name = "COUNT")]
     last: Option<usize>,
@@ -54,10 +54,10 @@ struct ShowArguments {
 
 /// What it is compared with.
 #[derive(Debug, Args)]
-struct VerifyArguments {
+pub(super) struct VerifyArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Number and digest of an entry, as an earlier 'verify' printed them
     #[arg(long, value_name = "NUMBER:DIGEST")]
     noted: Option<Noted>,
@@ -130,7 +130,7 @@ fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> R
 /// The record, if it is whole.
 fn whole(dir: &std::path::Path, noted: Option<(u64, &str)>) -> Result<Checked, Failure> {
     let remedy = "see who could write there, and compare with a backup (`ringwall site backup`)";
-    check_record(&open(dir)?, noted)?.map_err(|doubt| Failure::file(dir, doubt, remedy))
+    Record::open(dir)?.check(noted)?.map_err(|doubt| Failure::file(dir, doubt, remedy))
 }
 
 fn line(kept: &Kept) -> String {

@@ -7,10 +7,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::change_policy;
+use authority::Directory;
+use authority::directory::{acting, change_policy};
 use clap::Args;
 use identity::certificate::utc_text;
 use identity::policy::{Group, Mode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use wire::MacAddress;
 
 use super::reported::{OfGroup, Told};
@@ -44,42 +47,108 @@ pub(crate) struct EnforceArguments {
     since: Duration,
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
+}
+
+/// One step of it. An operator's program takes each by an order of its own: what waits between them
+/// is that program, and not the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Step {
+    /// Whether the forecast speaks against it.
+    Check,
+    /// Has the group enforce for a while.
+    Begin,
+    /// What has come of the trial.
+    Look(Trial),
+    /// Has it enforce for good.
+    Keep(Trial),
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Stepped {
+    Ready,
+    Begun(Trial),
+    Looked(Outcome),
+    /// Under this version of the policy.
+    Kept(u64),
 }
 
 /// Carries `site enforce` out.
 pub(super) fn enforce(arguments: &EnforceArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let EnforceArguments { group, lasts, dir, .. } = arguments;
+    let by = surroundings.by.clone();
+    let step = |step: Step| taken(arguments, &step, now_unix_ms(), &by);
+    drive(arguments, step, |line| surroundings.say(line))
+}
+
+/// Takes all steps, one after the other.
+pub(super) fn drive(
+    arguments: &EnforceArguments,
+    mut step: impl FnMut(Step) -> Result<Stepped, Failure>,
+    mut say: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let EnforceArguments { group, lasts, anyway, .. } = arguments;
     if *lasts < TRIAL_MIN {
         return Err(Failure::new(format!("--for: a trial takes {} minutes at least", TRIAL_MIN.as_secs() / 60)));
     }
-    let now_ms = now_unix_ms();
-    let told = Told::read(dir, now_ms / 1000)?;
-    let since_ms = now_ms.saturating_sub(millis(arguments.since));
-    if !arguments.anyway {
-        allows(&OfGroup::of(&told, group, since_ms, now_ms).without(&arguments.except))?;
+    let other = || Err(Failure::new("the service answers another question; use one version"));
+    if !anyway {
+        step(Step::Check)?;
     }
-    let trial = Trial { began_ms: now_ms, lasts: *lasts, version: begin(dir, group, now_ms / 1000, *lasts)? };
+    let Stepped::Begun(trial) = step(Step::Begin)? else { return other() };
     let back = utc_text(trial.back_ms() / 1000);
-    surroundings.say(&format!("{group} enforces until {back}, version {} of the policy", trial.version))?;
+    say(&format!("{group} enforces until {back}, version {} of the policy", trial.version))?;
     loop {
         std::thread::sleep(LOOK_EVERY);
-        let now_ms = now_unix_ms();
-        let told = Told::read(dir, now_ms / 1000)?;
-        let of_group = OfGroup::of(&told, group, since_ms, now_ms);
-        match trial.judge(&of_group, &told, now_ms) {
-            Outcome::Kept => {
-                let version = keep(dir, group, now_ms / 1000, trial.version)?;
-                let hosts = count(of_group.hosts.len(), "host");
-                return surroundings.say(&format!("{group} enforces for good, version {version}: {hosts} reported"));
+        match step(Step::Look(trial))? {
+            Stepped::Looked(Outcome::Open) => {}
+            Stepped::Looked(Outcome::Kept(hosts)) => {
+                let Stepped::Kept(version) = step(Step::Keep(trial))? else { return other() };
+                let hosts = count(hosts, "host");
+                return say(&format!("{group} enforces for good, version {version}: {hosts} reported"));
             }
-            Outcome::Failed(missing) => {
+            Stepped::Looked(Outcome::Failed(missing)) => {
                 let names: Vec<&str> = missing.iter().map(String::as_str).collect();
                 let what = format!("{} did not report that it enforces", shortened(&names));
                 return Err(Failure::new(format!("{what}; {group} goes back by itself at {back}")));
             }
-            Outcome::Open => {}
+            _ => return other(),
         }
+    }
+}
+
+/// Takes one step, and prints what came of it.
+pub(super) fn step(
+    arguments: &EnforceArguments,
+    step: &Step,
+    surroundings: &mut Surroundings<'_>,
+) -> Result<(), Failure> {
+    let stepped = taken(arguments, step, surroundings.unix_s.saturating_mul(1000), &surroundings.by)?;
+    surroundings.print(true, &json!(stepped), "")
+}
+
+fn taken(arguments: &EnforceArguments, step: &Step, now_ms: u64, by: &str) -> Result<Stepped, Failure> {
+    let EnforceArguments { group, lasts, dir, .. } = arguments;
+    let unix_s = now_ms / 1000;
+    let since_ms = now_ms.saturating_sub(millis(arguments.since));
+    let site = || Ok::<_, Failure>(acting(Directory::open(dir)?, by));
+    match step {
+        Step::Check => {
+            let told = Told::read(dir, unix_s)?;
+            allows(&OfGroup::of(&told, group, since_ms, now_ms).without(&arguments.except))?;
+            Ok(Stepped::Ready)
+        }
+        Step::Begin => {
+            let version = begin(&site()?, group, unix_s, *lasts)?;
+            Ok(Stepped::Begun(Trial { began_ms: now_ms, lasts_ms: millis(*lasts), version }))
+        }
+        Step::Look(trial) => {
+            let told = Told::read(dir, unix_s)?;
+            Ok(Stepped::Looked(trial.judge(&OfGroup::of(&told, group, since_ms, now_ms), &told, now_ms)))
+        }
+        Step::Keep(trial) => Ok(Stepped::Kept(keep(&site()?, group, unix_s, trial.version)?)),
     }
 }
 
@@ -104,31 +173,34 @@ fn allows(of_group: &OfGroup<'_>) -> Result<(), Failure> {
 }
 
 /// A group on trial.
-struct Trial {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Trial {
     began_ms: u64,
-    lasts: Duration,
+    lasts_ms: u64,
     /// Of the policy that has it enforce.
     version: u64,
 }
 
 /// What has come of it.
-#[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
     Open,
-    Kept,
+    /// So many hosts have reported.
+    Kept(usize),
     /// These have not reported that they enforce.
     Failed(Vec<String>),
 }
 
 impl Trial {
     fn back_ms(&self) -> u64 {
-        self.began_ms.saturating_add(millis(self.lasts))
+        self.began_ms.saturating_add(self.lasts_ms)
     }
 
     /// Kept is what every host has reported in the second half of the trial: who cut himself off
     /// has not. The last tenth is left for hosts to hear that it is kept before they go back.
     fn judge(&self, of_group: &OfGroup<'_>, told: &Told, now_ms: u64) -> Outcome {
-        let half_ms = self.began_ms + millis(self.lasts) / 2;
+        let half_ms = self.began_ms.saturating_add(self.lasts_ms / 2);
         let is_good = |name: &&str| {
             told.rows.get(*name).is_some_and(|row| {
                 let policy = &row.report.policy;
@@ -139,16 +211,16 @@ impl Trial {
         let missing: Vec<String> =
             of_group.hosts.iter().filter(|name| !is_good(name)).map(|name| (*name).to_owned()).collect();
         if missing.is_empty() {
-            return Outcome::Kept;
+            return Outcome::Kept(of_group.hosts.len());
         }
-        let end_ms = self.back_ms() - millis(self.lasts) / 10;
+        let end_ms = self.back_ms().saturating_sub(self.lasts_ms / 10);
         if now_ms >= end_ms { Outcome::Failed(missing) } else { Outcome::Open }
     }
 }
 
 /// Has the group enforce for a while; the version of the policy that says so.
-fn begin(dir: &std::path::Path, group: &str, unix_s: u64, lasts: Duration) -> Result<u64, Failure> {
-    change(dir, unix_s, |groups| {
+fn begin(site: &Directory, group: &str, unix_s: u64, lasts: Duration) -> Result<u64, Failure> {
+    change(site, unix_s, |groups| {
         let known = groups.iter_mut().find(|one| one.patterns.join(",") == group);
         let line = format!("\"{group}\" is no group of the policy; see `ringwall site policy show`");
         let one = known.ok_or_else(|| Failure::new(line))?;
@@ -165,8 +237,8 @@ fn begin(dir: &std::path::Path, group: &str, unix_s: u64, lasts: Duration) -> Re
 }
 
 /// Has it enforce for good, if nobody has changed its mode meanwhile.
-fn keep(dir: &std::path::Path, group: &str, unix_s: u64, version: u64) -> Result<u64, Failure> {
-    change(dir, unix_s, |groups| {
+fn keep(site: &Directory, group: &str, unix_s: u64, version: u64) -> Result<u64, Failure> {
+    change(site, unix_s, |groups| {
         let one = groups.iter_mut().find(|one| one.patterns.join(",") == group);
         match one.filter(|one| one.mode == Mode::Enforce && one.next.is_some()) {
             Some(one) => one.next = None,
@@ -180,12 +252,11 @@ fn keep(dir: &std::path::Path, group: &str, unix_s: u64, version: u64) -> Result
 }
 
 fn change(
-    dir: &std::path::Path,
+    site: &Directory,
     unix_s: u64,
     change: impl FnOnce(&mut Vec<Group>) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
-    let directory = super::open(dir)?;
-    change_policy(&directory, unix_s, |content| change(&mut content.groups)).map(|policy| policy.version())
+    change_policy(site, unix_s, |content| change(&mut content.groups)).map(|policy| policy.version())
 }
 
 #[cfg(test)]
@@ -193,8 +264,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::serve::kept::Row;
-    use authority::Directory;
-
     use super::*;
     use crate::report::tests::report;
 
@@ -202,7 +271,7 @@ mod tests {
     const HALF_MS: u64 = BEGAN_MS + 450_000;
 
     fn trial() -> Trial {
-        Trial { began_ms: BEGAN_MS, lasts: Duration::from_secs(900), version: 5 }
+        Trial { began_ms: BEGAN_MS, lasts_ms: 900_000, version: 5 }
     }
 
     /// Two hosts of one group; each reported then, under that version, in that mode.
@@ -225,7 +294,7 @@ mod tests {
     #[test]
     fn a_trial_is_kept_when_all_have_reported_in_its_second_half_that_they_enforce() {
         let good = (HALF_MS, 5, "enforce");
-        assert_eq!(outcome([good, good], HALF_MS), Outcome::Kept);
+        assert_eq!(outcome([good, good], HALF_MS), Outcome::Kept(2));
         for other in [(HALF_MS - 1, 5, "enforce"), (HALF_MS, 4, "enforce"), (HALF_MS, 5, "observe")] {
             assert_eq!(outcome([good, other], HALF_MS), Outcome::Open, "{other:?}");
             let end = BEGAN_MS + 810_000;
@@ -260,15 +329,16 @@ mod tests {
         let mut secrets = crate::randomness::secrets().expect("randomness");
         let (unix_s, lasts) = (now_unix_ms() / 1000, Duration::from_secs(900));
         let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
-        Directory::init(&dir, "s", 100 * lasts, identity::Profile::Modern, &mut random, unix_s).expect("founded");
-        assert!(begin(&dir, "*", unix_s, lasts).expect_err("no group").to_string().contains("is no group"));
+        let site =
+            Directory::init(&dir, "s", 100 * lasts, identity::Profile::Modern, &mut random, unix_s).expect("founded");
+        assert!(begin(&site, "*", unix_s, lasts).expect_err("no group").to_string().contains("is no group"));
         let group = Group { patterns: vec!["*".to_owned()], mode: Mode::Prefer, next: None };
         let set = |one: Group| {
             let to_one = |groups: &mut Vec<Group>| {
                 *groups = vec![one];
                 Ok(())
             };
-            change(&dir, unix_s, to_one).expect("set")
+            change(&site, unix_s, to_one).expect("set")
         };
         set(group.clone());
         let mode = |unix_s: u64| {
@@ -276,16 +346,16 @@ mod tests {
             let policy = authority::directory::policy(&directory).expect("read").expect("there");
             policy.mode_of("a", Some(unix_s))
         };
-        let version = begin(&dir, "*", unix_s, lasts).expect("begun");
+        let version = begin(&site, "*", unix_s, lasts).expect("begun");
         assert_eq!((mode(unix_s), mode(unix_s + 900)), (Some(Mode::Enforce), Some(Mode::Prefer)));
-        assert!(begin(&dir, "*", unix_s, lasts).is_err(), "one at a time");
-        keep(&dir, "*", unix_s, version).expect("kept");
+        assert!(begin(&site, "*", unix_s, lasts).is_err(), "one at a time");
+        keep(&site, "*", unix_s, version).expect("kept");
         assert_eq!(mode(unix_s + 900), Some(Mode::Enforce));
-        assert!(begin(&dir, "*", unix_s, lasts).expect_err("kept").to_string().contains("for good already"));
+        assert!(begin(&site, "*", unix_s, lasts).expect_err("kept").to_string().contains("for good already"));
         set(group.clone());
-        begin(&dir, "*", unix_s, lasts).expect("begun");
+        begin(&site, "*", unix_s, lasts).expect("begun");
         set(group);
-        assert!(keep(&dir, "*", unix_s, version).is_err(), "somebody has taken it back");
+        assert!(keep(&site, "*", unix_s, version).is_err(), "somebody has taken it back");
         assert_eq!(mode(unix_s), Some(Mode::Prefer));
     }
 }

@@ -1,4 +1,4 @@
-//! `ringwall site init`: a new site.
+//! `ringwall site init`: a new site; `ringwall site renew-authority`: one that goes on.
 
 use std::path::PathBuf;
 
@@ -33,6 +33,36 @@ pub(crate) struct InitArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Arguments of `site renew-authority`.
+#[derive(Debug, Args)]
+pub(crate) struct RenewAuthorityArguments {
+    /// Where the site is kept
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
+    dir: PathBuf,
+    /// How long the authority lasts from now on
+    #[arg(long, value_name = "DAYS", default_value_t = whole_days(SITE_VALIDITY))]
+    days: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn renew_authority(
+    arguments: &RenewAuthorityArguments,
+    surroundings: &mut Surroundings<'_>,
+) -> Result<(), Failure> {
+    let RenewAuthorityArguments { dir, days, json } = arguments;
+    let directory = surroundings.open(dir)?;
+    let (unix_s, name) = (surroundings.unix_s, directory.site().name());
+    let until = authority::directory::renew_authority(&directory, DAY * *days, surroundings.random, unix_s)?;
+    let until = utc_text(until);
+    let text = format!(
+        "the authority of {name} lasts until {until}\nhosts get its certificate with their next `ringwall host renew`, \
+         and believe both meanwhile\nrenew the identity of the site's service first, and make tokens that are open anew"
+    );
+    surroundings.print(*json, &json!({"site": name, "not_after": until}), &text)
 }
 
 pub(super) fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {

@@ -27,7 +27,7 @@ use crate::failure::Failure;
 pub(crate) struct TokenArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Names of hosts, a token for each
     #[arg(value_name = "NAME", required_unless_present_any = ["name", "csv"])]
     names: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct TokenArguments {
     out_csv: Option<PathBuf>,
     /// What the host may do: host, router, akd (a key distributor of S-ARP) or dhcp (a DHCP server)
     #[arg(long, value_name = "ROLE", default_value = "host", value_parser = parse_role)]
-    role: Role,
+    pub(super) role: Role,
     /// How long the certificate lasts
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
@@ -80,7 +80,7 @@ pub(crate) struct TokenArguments {
 pub(crate) struct PendingArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Print a list of JSON objects
     #[arg(long)]
     json: bool,
@@ -91,10 +91,10 @@ pub(crate) struct PendingArguments {
 pub(crate) struct ApproveArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Name of the host, or number of its token
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "watch"])]
-    which: Option<String>,
+    pub(super) which: Option<String>,
     /// The fingerprint that the host shows; another one is not approved
     #[arg(long, requires = "which")]
     fingerprint: Option<String>,
@@ -106,7 +106,7 @@ pub(crate) struct ApproveArguments {
     watch: bool,
     /// Let several hosts hold one address
     #[arg(long)]
-    allow_shared_addresses: bool,
+    pub(super) allow_shared_addresses: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -117,7 +117,7 @@ pub(crate) struct ApproveArguments {
 pub(crate) struct RefuseArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Name of the host, or number of its token
     #[arg(value_name = "NAME")]
     which: String,
@@ -131,7 +131,7 @@ pub(crate) struct RefuseArguments {
 pub(crate) struct RekeyArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Name of the host
     name: String,
     /// The request that the host made with a new key; without it a token is made
@@ -159,7 +159,7 @@ pub(super) fn token(arguments: &TokenArguments, surroundings: &mut Surroundings<
         Some(file) => arguments.of_table(file)?,
         None => arguments.of_names()?,
     };
-    let directory = super::open(&arguments.dir)?;
+    let directory = surroundings.open(&arguments.dir)?;
     let made = directory.invite_all(&invitations, surroundings.random, surroundings.unix_s)?;
     let tokens: Vec<(&Invitation, &Token)> = invitations.iter().zip(&made).collect();
     match (&arguments.out, &arguments.out_csv, &made[..]) {
@@ -172,6 +172,11 @@ pub(super) fn token(arguments: &TokenArguments, surroundings: &mut Surroundings<
 }
 
 impl TokenArguments {
+    /// Whether they read or write files.
+    pub(super) fn names_files(&self) -> bool {
+        self.csv.is_some() || self.out.is_some() || self.out_csv.is_some()
+    }
+
     /// What these arguments say of a host of this name.
     fn invitation(&self, name: &str) -> Invitation {
         Invitation {
@@ -231,7 +236,7 @@ fn print_token(
 }
 
 pub(super) fn pending(arguments: &PendingArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let found = super::open(&arguments.dir)?.applications(surroundings.unix_s)?;
+    let found = surroundings.open(&arguments.dir)?.applications(surroundings.unix_s)?;
     let value = Value::Array(found.iter().map(application_json).collect());
     let lines: Vec<String> = found.iter().map(application_text).collect();
     let text = if lines.is_empty() { "no token is open".to_owned() } else { lines.join("\n") };
@@ -295,7 +300,7 @@ pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundi
     let Some(which) = which else {
         return many::approve(dir, sharing(*allow_shared_addresses), *watch, *json, surroundings);
     };
-    let directory = super::open(dir)?;
+    let directory = surroundings.open(dir)?;
     let sharing = sharing(*allow_shared_addresses);
     let Surroundings { unix_s, random, .. } = surroundings;
     let entry = directory.approve(which, fingerprint.as_deref(), sharing, *random, *unix_s)?;
@@ -305,14 +310,14 @@ pub(super) fn approve(arguments: &ApproveArguments, surroundings: &mut Surroundi
 
 pub(super) fn refuse(arguments: &RefuseArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RefuseArguments { dir, which, json } = arguments;
-    let name = super::open(dir)?.refuse(which, surroundings.unix_s)?;
+    let name = surroundings.open(dir)?.refuse(which, surroundings.unix_s)?;
     let text = format!("{name} is refused; its token serves no more");
     surroundings.print(*json, &json!({"name": name, "refused": true}), &text)
 }
 
 pub(super) fn rekey(arguments: &RekeyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RekeyArguments { dir, name, request, out, force, days, valid, json } = arguments;
-    let directory = super::open(dir)?;
+    let directory = surroundings.open(dir)?;
     let Surroundings { unix_s, random, .. } = surroundings;
     let (Some(request), Some(out)) = (request, out) else {
         let valid = valid.unwrap_or(TOKEN_VALIDITY);

@@ -8,7 +8,6 @@ use authority::directory::{Restored, acting, note};
 use clap::Args;
 use serde_json::json;
 
-use super::auditing::manager;
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
@@ -43,7 +42,7 @@ pub(crate) struct RestoreArguments {
 
 pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let BackupArguments { dir, file, json } = arguments;
-    let directory = super::open(dir)?;
+    let directory = surroundings.open(dir)?;
     if file.symlink_metadata().is_ok() {
         let remedy = "choose another name or remove it; a backup never replaces a file";
         return Err(Failure::file(file, "the file exists", remedy));
@@ -58,7 +57,7 @@ pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surrounding
 pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RestoreArguments { dir, file, repository_in_file, json } = arguments;
     let restored = if *repository_in_file { Restored::InFile } else { Restored::AsItWas };
-    let directory = acting(Directory::restore(file, dir, restored)?, &manager());
+    let directory = acting(Directory::restore(file, dir, restored)?, &surroundings.by);
     let lost = "what was done after that backup is not here";
     note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
     let name = directory.site().name();

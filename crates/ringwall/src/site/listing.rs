@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use authority::Entry;
+use authority::directory::Record;
 use clap::Args;
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
 
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, open};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// Arguments of `site list`.
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 pub(crate) struct ListArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Also those that are over for more than a month and were followed by another one
     #[arg(long)]
     all: bool,
@@ -25,7 +26,7 @@ pub(crate) struct ListArguments {
 }
 
 pub(super) fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = open(&arguments.dir)?;
+    let directory = Record::open(&arguments.dir)?;
     let entries = if arguments.all { directory.list_all()? } else { directory.list()? };
     let unix_s = surroundings.unix_s;
     let listed = |entry: &Entry| {

@@ -119,7 +119,7 @@ fn approve_once(
     surroundings: &mut Surroundings<'_>,
     refused: &mut BTreeSet<u64>,
 ) -> Result<usize, Failure> {
-    let directory = super::open(dir)?;
+    let directory = surroundings.open(dir)?;
     let waits = |one: &Application| {
         let enrolment = &one.enrolment;
         enrolment.preapproved && matches!(enrolment.progress, Progress::AwaitsManager(_))

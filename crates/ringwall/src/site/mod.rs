@@ -11,6 +11,9 @@ mod joining;
 mod keeping;
 mod listing;
 mod many;
+mod operate;
+mod operators;
+mod orders;
 mod policy;
 mod renewing;
 mod reported;
@@ -37,11 +40,13 @@ use serde_json::Value;
 use self::auditing::AuditArguments;
 pub(crate) use self::by_file::EnrollCommand;
 use self::enforcing::EnforceArguments;
-use self::founding::InitArguments;
+use self::founding::{InitArguments, RenewAuthorityArguments};
 use self::issuing::IssueArguments;
 use self::joining::{ApproveArguments, PendingArguments, RefuseArguments, RekeyArguments, TokenArguments};
 use self::keeping::{BackupArguments, RestoreArguments};
 use self::listing::ListArguments;
+pub(crate) use self::operate::{OperateArguments, operate};
+use self::operators::OperatorCommand;
 use self::policy::PolicyCommand;
 use self::renewing::RenewArguments;
 use self::reported::{HostsArguments, SiteForecastArguments};
@@ -68,6 +73,12 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site init --dir /etc/ringwall/site --name lab
     #[command(verbatim_doc_comment)]
     Init(InitArguments),
+    /// Give the authority another certificate for its key, before or after the one that it has ends
+    ///
+    /// Hosts believe what was issued under either, and get the new one with their next renewal.
+    /// Nobody has to visit them.
+    #[command(verbatim_doc_comment)]
+    RenewAuthority(RenewAuthorityArguments),
     /// Issue a certificate to a host
     ///
     /// In one step, when the manager makes the host's key too; the file is the host's whole
@@ -271,6 +282,11 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site enforce 'desk-*' --for 1h
     #[command(verbatim_doc_comment)]
     Enforce(EnforceArguments),
+    /// Say who may give the site's service orders, and which ('ringwall operate')
+    ///
+    /// Example: ringwall site operator add ann --role manager --out ann.pem
+    #[command(subcommand, verbatim_doc_comment)]
+    Operator(OperatorCommand),
     /// Choose where the repository of hosts is kept: in a file, or in a cluster of etcd that
     /// several distributors share
     #[command(subcommand)]
@@ -286,6 +302,7 @@ impl SiteCommand {
     fn run_in(self, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
         match self {
             SiteCommand::Init(arguments) => founding::init(&arguments, surroundings),
+            SiteCommand::RenewAuthority(arguments) => founding::renew_authority(&arguments, surroundings),
             SiteCommand::Issue(arguments) => issuing::issue(&arguments, surroundings),
             SiteCommand::Renew(arguments) => renewing::renew(&arguments, surroundings),
             SiteCommand::List(arguments) => listing::list(&arguments, surroundings),
@@ -307,6 +324,7 @@ impl SiteCommand {
             SiteCommand::Hosts(arguments) => reported::hosts(&arguments, surroundings),
             SiteCommand::Enforce(arguments) => enforcing::enforce(&arguments, surroundings),
             SiteCommand::Forecast(arguments) => reported::forecast(&arguments, surroundings),
+            SiteCommand::Operator(command) => command.run_in(surroundings),
             SiteCommand::Repository(RepositoryCommand::Import(arguments)) => {
                 repository::import(&arguments, surroundings)
             }
@@ -317,19 +335,21 @@ impl SiteCommand {
     }
 }
 
-/// The site in `dir`, in whose record the manager at this machine stands for who acts.
-fn open(dir: &Path) -> Result<Directory, Failure> {
-    Ok(acting(Directory::open(dir)?, &auditing::manager()))
-}
-
 /// What a command takes from the world besides its arguments.
 struct Surroundings<'a> {
     unix_s: u64,
     random: &'a mut Random<'a>,
     output: &'a mut dyn Write,
+    /// Who stands for it in the record.
+    by: String,
 }
 
 impl Surroundings<'_> {
+    /// The site in `dir`, in whose record stands who acts.
+    fn open(&self, dir: &Path) -> Result<Directory, Failure> {
+        Ok(acting(Directory::open(dir)?, &self.by))
+    }
+
     /// Prints a line at once, while more is to be done.
     fn say(&mut self, line: &str) -> Result<(), Failure> {
         let printed = writeln!(self.output, "{line}").and_then(|()| self.output.flush());
@@ -346,7 +366,8 @@ fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failu
     let mut secrets = randomness::secrets()?;
     let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
     let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
-    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output: &mut std::io::stdout().lock() })
+    let output = &mut std::io::stdout().lock();
+    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager() })
 }
 
 impl From<authority::Error> for Failure {

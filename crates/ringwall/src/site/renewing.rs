@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use authority::directory::{Given, Renewed, Terms};
 use authority::files::{self, Secrecy, Staged};
@@ -55,9 +56,9 @@ pub(super) fn renew(arguments: &RenewArguments, surroundings: &mut Surroundings<
         // Nothing is issued that cannot be put down.
         drop(Staged::new(out, "", Secrecy::Public, overwrite(*force))?);
     }
-    let Surroundings { unix_s, random, .. } = surroundings;
-    let terms = Terms { validity: DAY * *days, early: *early };
-    let renewed = super::open(dir)?.renew(&proved, terms, *random, *unix_s)?;
+    let directory = surroundings.open(dir)?;
+    let terms = Terms { validity: DAY * *days, early: *early, late: Duration::ZERO };
+    let renewed = directory.renew(&proved, terms, surroundings.random, surroundings.unix_s)?;
     if is_standard {
         return surroundings.print(false, &json!(null), renewed.answer.trim_end());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use authority::Entry;
-use authority::directory::policy;
+use authority::directory::Record;
 use clap::Args;
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const NO_GROUP: &str = "no group";
 pub(crate) struct HostsArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -41,7 +41,7 @@ pub(crate) struct HostsArguments {
 pub(crate) struct SiteForecastArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Of this group of the policy alone, as 'site policy show' writes it
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
@@ -67,9 +67,9 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
-        let directory = super::open(dir)?;
+        let record = Record::open(dir)?;
         let mut enrolled = BTreeMap::<String, Entry>::new();
-        for entry in directory.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
+        for entry in record.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
             let is_newer = enrolled.get(&entry.name).is_none_or(|one| one.not_before_unix <= entry.not_before_unix);
             if is_newer {
                 enrolled.insert(entry.name.clone(), entry);
@@ -80,7 +80,7 @@ impl Told {
             Some(reports) => (reports.all()?, reports.refused()?),
             None => (Vec::new(), Vec::new()),
         };
-        let policy = policy(&directory)?;
+        let policy = record.policy()?;
         let group_of = |name: &str| {
             let group = policy.as_ref().and_then(|policy| policy.group_of(name));
             group.map_or_else(|| NO_GROUP.to_owned(), |group| group.patterns.join(","))

@@ -8,7 +8,7 @@ use authority::repository::etcd::{Access, BadAccess};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{DEFAULT_DIRECTORY, Surroundings, open};
+use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// What can be done with the repository.
@@ -56,7 +56,7 @@ pub(crate) struct RepositoryArguments {
 
 pub(super) fn import(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RepositoryArguments { dir, etcd, json, .. } = arguments;
-    let (directory, access) = (open(dir)?, access(arguments)?);
+    let (directory, access) = (surroundings.open(dir)?, access(arguments)?);
     note(&directory, Act::Repository, "import", &etcd.join(" "), surroundings.unix_s)?;
     let hosts = directory.import_repository(&access)?;
     let value = json!({"etcd": etcd, "hosts": hosts});
@@ -66,7 +66,7 @@ pub(super) fn import(arguments: &RepositoryArguments, surroundings: &mut Surroun
 
 pub(super) fn use_cluster(arguments: &RepositoryArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RepositoryArguments { dir, etcd, json, .. } = arguments;
-    let (directory, access) = (open(dir)?, access(arguments)?);
+    let (directory, access) = (surroundings.open(dir)?, access(arguments)?);
     note(&directory, Act::Repository, "use", &etcd.join(" "), surroundings.unix_s)?;
     directory.use_repository(&access)?;
     surroundings.print(*json, &json!({"etcd": etcd}), "the site works with the repository in etcd")

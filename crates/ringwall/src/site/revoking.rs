@@ -7,7 +7,7 @@ use clap::Args;
 use identity::certificate::Role;
 use serde_json::json;
 
-use super::{DEFAULT_DIRECTORY, Surroundings, open, sharing};
+use super::{DEFAULT_DIRECTORY, Surroundings, sharing};
 use crate::failure::Failure;
 
 /// Arguments of `site revoke`.
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(crate) struct RevokeArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Name of the host
     #[arg(long)]
     name: String,
@@ -29,7 +29,7 @@ pub(crate) struct RevokeArguments {
 
 pub(super) fn revoke(arguments: &RevokeArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RevokeArguments { dir, name, keep_shared_keys, json } = arguments;
-    let mut directory = open(dir)?;
+    let mut directory = surroundings.open(dir)?;
     let revoked = directory.revoke(name, surroundings.unix_s)?;
     if !revoked.found() {
         let remedy = "see `ringwall site list` for the names that there are";

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub(crate) struct RekeySharedArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// How long hosts have to fetch the new key before anybody sends with it
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_time)]
     after: Duration,
@@ -32,9 +32,9 @@ pub(crate) struct RekeySharedArguments {
 
 pub(super) fn rekey(arguments: &RekeySharedArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RekeySharedArguments { dir, after, grace, json } = arguments;
-    let Surroundings { unix_s, random, .. } = surroundings;
+    let mut directory = surroundings.open(dir)?;
     let pace = Pace { after: *after, grace: *grace };
-    let change = super::open(dir)?.rekey_shared(pace, *random, *unix_s)?;
+    let change = directory.rekey_shared(pace, surroundings.random, surroundings.unix_s)?;
     surroundings.print(*json, &value(&change), &text(&change))
 }
 

@@ -252,7 +252,7 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
         let remedy = "say in the table who has it, and give the command again";
         return Err(Failure::file(&arguments.file, twice.join("; "), remedy));
     }
-    let directory = super::open(&arguments.dir)?;
+    let directory = surroundings.open(&arguments.dir)?;
     let plan = Plan::of(rows, &directory, arguments, surroundings.unix_s)?;
     let value = json!({
         "tokens": plan.invitations.iter().map(|one| &one.name).collect::<Vec<_>>(),
@@ -269,9 +269,9 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
     let tokens: Vec<_> = plan.invitations.iter().zip(&made).collect();
     // In JSON one object has been printed, and is all.
     let mut unheard = Vec::new();
-    let Surroundings { unix_s, random, output } = surroundings;
+    let Surroundings { unix_s, random, output, by } = surroundings;
     let output: &mut dyn std::io::Write = if arguments.json { &mut unheard } else { &mut **output };
-    let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output };
+    let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output, by: by.clone() };
     many::write_files(&arguments.out, &tokens, false, &mut quiet)?;
     let known = plan.known();
     for (name, section, rows) in [(LEGACY, "cll.legacy", &plan.legacy), (KNOWN, "sarp.known_hosts", &known)] {

@@ -19,7 +19,7 @@ use wire::MacAddress;
 
 use super::arguments::{overwrite, parse_role, sharing, whole_days};
 use super::listing::{entry_json, entry_text};
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, open};
+use super::{DAY, DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// Arguments of `site issue`.
@@ -85,7 +85,7 @@ pub(crate) struct IssueArguments {
 }
 
 pub(super) fn issue(arguments: &IssueArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = open(&arguments.dir)?;
+    let directory = surroundings.open(&arguments.dir)?;
     let delivery = Delivery {
         output: &arguments.out,
         overwrite: overwrite(arguments.force),

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{change_policy, policy, policy_file};
+use authority::directory::{Record, change_policy, policy, policy_file};
 use authority::{Directory, Entry};
 use clap::{Args, Subcommand};
 use identity::certificate::{unix_of_utc, utc_text};
@@ -59,7 +59,7 @@ pub(crate) enum PolicyCommand {
 pub(crate) struct Place {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -106,7 +106,7 @@ pub(crate) struct Removal {
     /// IPv4 address or hardware address
     which: String,
     #[command(flatten)]
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// What can be done with known hosts.
@@ -160,7 +160,7 @@ pub(crate) struct ModeArguments {
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time, conflicts_with = "at")]
     lasts: Option<Duration>,
     #[command(flatten)]
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// A mode, or that no group is there.
@@ -320,7 +320,7 @@ fn change(
     surroundings: &mut Surroundings<'_>,
     change: impl FnOnce(&mut Content, &Directory, u64) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let directory = super::open(&place.dir)?;
+    let directory = surroundings.open(&place.dir)?;
     let (unix_s, mut text) = (surroundings.unix_s, String::new());
     let made = change_policy(&directory, unix_s, |content| {
         text = change(content, &directory, unix_s)?;
@@ -375,8 +375,7 @@ fn remove<T>(all: &mut Vec<T>, which: &str, is_meant: impl Fn(&T) -> bool) -> Re
 }
 
 fn show(place: &Place, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = super::open(&place.dir)?;
-    let Some(policy) = policy(&directory)? else {
+    let Some(policy) = Record::open(&place.dir)?.policy()? else {
         let text = "there is no policy yet; each host goes by its own file alone";
         return surroundings.print(place.json, &Value::Null, text);
     };

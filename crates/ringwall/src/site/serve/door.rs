@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use authority::enrolment::by_service::Application;
-use identity::certificate::HostCertificate;
+use identity::certificate::{HostCertificate, OperatorCertificate};
+use identity::order::SignedOrder;
 use identity::revocation::RevocationList;
-use identity::tls::{Credentials, NotLetIn, Server};
+use identity::tls::{Caller, Credentials, NotLetIn, Server};
 use identity::{HostIdentity, Verified, pem};
 
+use super::super::orders::{ANSWER_BYTES_MAX, NotHeard};
 use super::super::signer;
 use super::http::{self, BadRequest, Wanted};
 use super::kept::HOSTS_MAX;
@@ -39,8 +41,10 @@ pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
 const ENROLMENT_EVERY: Duration = Duration::from_millis(500);
 /// How long the keeper may take.
 const KEEPER_TIME_MAX: Duration = Duration::from_secs(10);
-/// Longest line of the keeper: a file of the site, with what JSON makes of it.
-const LINE_BYTES_MAX: u64 = 2 * authority::limits::MAX_FILE_LEN;
+/// How often an operator may order something.
+const ORDER_EVERY: Duration = Duration::from_millis(250);
+/// Longest line of the keeper: the answer to an operator, which is longer than any file of a site.
+const LINE_BYTES_MAX: u64 = ANSWER_BYTES_MAX + 4096;
 /// How old what the site has signed may be when it is handed out.
 const FRESH: Duration = Duration::from_secs(2);
 /// How often the keeper hears of who was turned away.
@@ -93,6 +97,7 @@ pub(super) struct Door {
     signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
     applied: Mutex<BTreeMap<Who, Instant>>,
+    ordered: Mutex<BTreeMap<String, Instant>>,
     counts: Counts,
 }
 
@@ -106,6 +111,7 @@ impl Door {
             signed: Recent::default(),
             reported: Mutex::default(),
             applied: Mutex::default(),
+            ordered: Mutex::default(),
             counts: Counts::default(),
         })
     }
@@ -128,7 +134,7 @@ impl Door {
         let mut keeper = locked(&self.keeper);
         let mut text = |question| match keeper.ask(&question)? {
             Reply::Text(text) => Ok(text),
-            Reply::Kept(_) | Reply::Signed(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+            Reply::Kept(_) | Reply::Signed(_) | Reply::Ordered(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
         };
         let (policy, revoked) = (text(Question::Policy)?, text(Question::Revoked)?);
         let anchor = self.identity.anchor();
@@ -149,16 +155,41 @@ impl Door {
     }
 
     /// The answer to what somebody wants: its kind, and its body. Who shows no
-    /// certificate may apply with a token, which the signer looks at, and no more.
-    fn answer_to(
-        &self,
-        (address, host): (Who, Option<&HostCertificate>),
-        wanted: Wanted,
-    ) -> Result<(&'static str, Vec<u8>), Refusal> {
-        match (host, wanted) {
+    /// certificate may apply with a token or ask to be renewed, which the signer looks at, and no
+    /// more.
+    fn answer_to(&self, (address, caller): (Who, &Caller), wanted: Wanted) -> Result<(&'static str, Vec<u8>), Refusal> {
+        match (caller, wanted) {
             (_, Wanted::Enrolment(bytes)) => self.enrol(address, &bytes),
-            (Some(host), wanted) => self.answer(host, wanted),
-            (None, _) => Err(Refusal::NotLetIn(NotLetIn::Nameless)),
+            // Its certificate may be over; its request says who it is, and the signer compares the key.
+            (Caller::Nobody, Wanted::Renewal(bytes)) => {
+                check_pace(&self.applied, address, ENROLMENT_EVERY)?;
+                self.renew(None, bytes)
+            }
+            (Caller::Nobody, _) => Err(Refusal::NotLetIn(NotLetIn::Nameless)),
+            (Caller::Operator(operator), Wanted::Order(bytes)) => self.obey(operator, bytes),
+            (Caller::Operator(_), _) => Err(Refusal::NoHost),
+            (Caller::Host(_), Wanted::Order(_)) => Err(Refusal::NoOperator),
+            (Caller::Host(host), wanted) => self.answer(host, wanted),
+        }
+    }
+
+    /// Hands an order on, which is to be of who has connected. What it says the others look at.
+    fn obey(&self, operator: &OperatorCertificate, order: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
+        check_pace(&self.ordered, operator.name().to_owned(), ORDER_EVERY)?;
+        let malformed = Refusal::NotHeard(NotHeard::Malformed);
+        let order = String::from_utf8(order).map_err(|_| malformed)?;
+        let signed = SignedOrder::from_pem(&order).map_err(|_| malformed)?;
+        if signed.certificate != operator.der() {
+            return Err(Refusal::NotHeard(NotHeard::Signature));
+        }
+        match locked(&self.keeper).ask(&Question::Order(order)) {
+            Ok(Reply::Ordered(Some(Ok(answer))) | Reply::Signed(Some(signer::Answer::Ordered(answer)))) => {
+                Ok(("text/plain; charset=utf-8", answer.into_bytes()))
+            }
+            Ok(Reply::Ordered(Some(Err(why)))) => Err(Refusal::NotHeard(why)),
+            Ok(Reply::Signed(Some(signer::Answer::Refused(why)))) => Err(Refusal::of(&why)),
+            Ok(Reply::Signed(None)) => Err(Refusal::NoSigner),
+            _ => Err(Refusal::Silent),
         }
     }
 
@@ -171,9 +202,9 @@ impl Door {
         match wanted {
             Wanted::Policy => text(signed.policy),
             Wanted::Revoked => text(signed.revoked),
-            Wanted::Renewal(bytes) => self.renew(host, bytes),
-            // It needs no certificate, and is answered before.
-            Wanted::Enrolment(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
+            Wanted::Renewal(bytes) => self.renew(Some(host.name().to_owned()), bytes),
+            // These are answered before.
+            Wanted::Enrolment(_) | Wanted::Order(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
             Wanted::Report(bytes) => {
                 self.take(host, &bytes)?;
                 Ok((JSON, serde_json::to_vec(&signed.newest).unwrap_or_default()))
@@ -192,9 +223,8 @@ impl Door {
         }
     }
 
-    fn renew(&self, host: &HostCertificate, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
+    fn renew(&self, host: Option<String>, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
         let request = String::from_utf8(request).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
-        let host = host.name().to_owned();
         match self.sign(signer::Question::Renewal { host, request })? {
             signer::Answer::Renewed(sealed) => Ok((PEM, sealed.into_bytes())),
             _ => Err(Refusal::Silent),
@@ -221,11 +251,11 @@ impl Door {
 
     fn answer_client(&self, client: Box<dyn Client>, who: Who) -> Result<(), Refusal> {
         let stream = Hurried::new(client, HANDSHAKE_TIME_MAX);
-        let (mut stream, host) = self.server.accept(stream).map_err(Refusal::NotLetIn)?;
+        let (mut stream, caller) = self.server.accept(stream).map_err(Refusal::NotLetIn)?;
         stream.sock.give(CLIENT_TIME_MAX);
         let gone = |_| Refusal::NotLetIn(NotLetIn::Gone);
         let wanted = http::read(&mut stream).map_err(gone)?.map_err(Refusal::Request);
-        let outcome = wanted.and_then(|wanted| self.answer_to((who, host.as_deref()), wanted));
+        let outcome = wanted.and_then(|wanted| self.answer_to((who, &caller), wanted));
         let said = match &outcome {
             Ok((kind, body)) => write_answer(&mut stream, "200 OK", kind, "", body),
             Err(refusal) => {

@@ -18,6 +18,8 @@ pub(super) enum Wanted {
     Renewal(Vec<u8>),
     /// What a token is for.
     Enrolment(Vec<u8>),
+    /// What an operator orders.
+    Order(Vec<u8>),
 }
 
 /// Why it is no request.
@@ -70,6 +72,7 @@ enum Place {
     Revoked,
     Renewal,
     Enrolment,
+    Order,
 }
 
 impl Place {
@@ -77,7 +80,7 @@ impl Place {
     fn body_max(self) -> Option<usize> {
         match self {
             Place::Report => Some(BYTES_MAX),
-            Place::Renewal | Place::Enrolment => Some(APPLICATION_LEN_MAX),
+            Place::Renewal | Place::Enrolment | Place::Order => Some(APPLICATION_LEN_MAX),
             Place::Policy | Place::Revoked => None,
         }
     }
@@ -91,6 +94,7 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, BadReque
         Place::Revoked => Wanted::Revoked,
         Place::Renewal => Wanted::Renewal(body),
         Place::Enrolment => Wanted::Enrolment(body),
+        Place::Order => Wanted::Order(body),
     }))
 }
 
@@ -102,6 +106,7 @@ fn judge(head: &Head<'_>) -> Result<(Place, usize), BadRequest> {
         crate::report::REVOKED_PATH => ("GET", Place::Revoked),
         crate::report::RENEWAL_PATH => ("POST", Place::Renewal),
         crate::report::ENROLMENT_PATH => ("POST", Place::Enrolment),
+        crate::report::ORDER_PATH => ("POST", Place::Order),
         _ => return Err(BadRequest::Elsewhere),
     };
     if head.method != method {
@@ -168,7 +173,7 @@ mod tests {
     }
 
     /// A request, as a pattern.
-    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|renewal|enrolment) HTTP/1.1\r\n\
+    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|renewal|enrolment|order) HTTP/1.1\r\n\
         (Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}";
 
     proptest::proptest! {

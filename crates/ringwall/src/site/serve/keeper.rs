@@ -6,9 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use authority::directory::Record;
 use authority::files;
-use identity::{HostIdentity, pem};
+use identity::HostIdentity;
 
+use super::super::orders::{NotHeard, Place, hear};
 use super::super::signer;
 use super::kept::Reports;
 use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments};
@@ -55,8 +57,8 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
 /// authority is read here.
 fn check_site(directory: &Path, identity: &HostIdentity) -> Result<(), Failure> {
     let file = directory.join(CERTIFICATE);
-    let der = pem::single(&files::read(&file)?, pem::CERTIFICATE);
-    if der.is_ok_and(|der| *der == identity.anchor().der()) {
+    // It may have another certificate of the authority than the identity.
+    if Record::open(directory)?.anchor().is_same_authority(identity.anchor()) {
         return Ok(());
     }
     let what = format!("it is not the site of this identity, which is of {}", identity.site_name());
@@ -102,13 +104,8 @@ impl Keeper {
             Question::Keep { host, report } => Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report))),
             Question::Policy => Some(Reply::Text(read(&self.directory.join(POLICY)))),
             Question::Revoked => Some(Reply::Text(read(&self.directory.join(REVOKED)))),
-            Question::Sign(question) => {
-                let answer = signer::ask(&self.signer, &question);
-                let answer = answer.inspect_err(|error| {
-                    tracing::warn!("the signer at {} does not answer: {error}", self.signer.display());
-                });
-                Some(Reply::Signed(answer.ok()))
-            }
+            Question::Sign(question) => Some(Reply::Signed(self.ask_signer(&question))),
+            Question::Order(order) => Some(self.obey(order)),
             Question::Count(counts) => {
                 if let Err(error) = self.reports.count_refused(&counts, now_unix_ms()) {
                     tracing::warn!("who was turned away is not counted: {error}");
@@ -116,6 +113,35 @@ impl Keeper {
                 None
             }
         }
+    }
+
+    fn ask_signer(&self, question: &signer::Question) -> Option<signer::Answer> {
+        let answer = signer::ask(&self.signer, question);
+        let warn = |error: &io::Error| {
+            tracing::warn!("the signer at {} does not answer: {error}", self.signer.display());
+        };
+        answer.inspect_err(warn).ok()
+    }
+
+    /// Answers an order that only looks. All others are for the signer, also those that their
+    /// operators may not give: it puts them down.
+    pub(super) fn obey(&self, order: String) -> Reply {
+        let unix_ms = now_unix_ms();
+        let record = Record::open(&self.directory);
+        let heard = match record.map(|record| hear(&record, &order, unix_ms)) {
+            Ok(Ok(heard)) => heard,
+            Ok(Err(refused)) => return Reply::Ordered(Some(Err(refused))),
+            Err(error) => {
+                tracing::warn!("an order was not carried out: {error}");
+                return Reply::Ordered(None);
+            }
+        };
+        if heard.place == Place::Keeper && heard.may() {
+            let answer = heard.carry_out(&self.directory, unix_ms);
+            let warn = |error: &Failure| tracing::warn!("an order was not carried out: {error}");
+            return Reply::Ordered(answer.inspect_err(warn).ok().map(Ok::<_, NotHeard>));
+        }
+        Reply::Signed(self.ask_signer(&signer::Question::Order(order)))
     }
 
     /// Whether it is time to look at what changes slowly.

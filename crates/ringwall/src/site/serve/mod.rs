@@ -74,6 +74,8 @@ enum Question {
     Revoked,
     /// Have this signed.
     Sign(super::signer::Question),
+    /// What an operator orders, in PEM.
+    Order(String),
     /// So many were turned away since the last time, by reason.
     Count(Vec<(String, u64)>),
 }
@@ -87,6 +89,8 @@ enum Reply {
     Text(Option<String>),
     /// Nothing, where the signer does not answer.
     Signed(Option<super::signer::Answer>),
+    /// What came of an order, sealed for its operator; nothing where nobody could carry it out.
+    Ordered(Option<Result<String, super::orders::NotHeard>>),
 }
 
 /// What became of a report.

@@ -2,6 +2,7 @@
 
 use identity::tls::NotLetIn;
 
+use super::super::orders::NotHeard;
 use super::super::signer;
 use super::Kept;
 use super::http::BadRequest;
@@ -30,6 +31,12 @@ pub(super) enum Refusal {
     NoSigner,
     /// It does not sign this.
     NotSigned(NotSigned),
+    /// This order is not carried out.
+    NotHeard(NotHeard),
+    /// He is no operator, and what he wants is for operators.
+    NoOperator,
+    /// He is an operator, and what he wants is for hosts.
+    NoHost,
 }
 
 /// Why the signer signs nothing.
@@ -46,6 +53,7 @@ impl Refusal {
     /// What becomes of a refusal of the signer, whose log says more.
     pub(super) fn of(why: &signer::Refusal) -> Refusal {
         Refusal::NotSigned(match why {
+            signer::Refusal::Order(why) => return Refusal::NotHeard(*why),
             signer::Refusal::Request => NotSigned::Request,
             signer::Refusal::Token => NotSigned::Token,
             signer::Refusal::NotRenewed(_) => NotSigned::NotRenewed,
@@ -72,6 +80,9 @@ impl Refusal {
             Refusal::Absent => "absent",
             Refusal::Silent => "keeper-silent",
             Refusal::NoSigner => "signer-silent",
+            Refusal::NotHeard(why) => why.word(),
+            Refusal::NoOperator => "no-operator",
+            Refusal::NoHost => "no-host",
             Refusal::NotSigned(NotSigned::Request) => "request-not-signed",
             Refusal::NotSigned(NotSigned::Token) => "no-token",
             Refusal::NotSigned(NotSigned::NotRenewed) => "not-renewed",
@@ -83,9 +94,14 @@ impl Refusal {
     /// As HTTP has it.
     pub(super) fn status(self) -> &'static str {
         match self {
-            Refusal::NotLetIn(_) | Refusal::Revoked | Refusal::NotSigned(NotSigned::Token | NotSigned::NotRenewed) => {
-                "403 Forbidden"
-            }
+            Refusal::NotHeard(NotHeard::Malformed) => "400 Bad Request",
+            Refusal::NotHeard(NotHeard::Again) => "409 Conflict",
+            Refusal::NotLetIn(_)
+            | Refusal::Revoked
+            | Refusal::NotHeard(_)
+            | Refusal::NoOperator
+            | Refusal::NoHost
+            | Refusal::NotSigned(NotSigned::Token | NotSigned::NotRenewed) => "403 Forbidden",
             Refusal::NotSigned(NotSigned::Request) => "400 Bad Request",
             Refusal::NotSigned(NotSigned::TooOften) => "429 Too Many Requests",
             Refusal::NoSigner | Refusal::NotSigned(NotSigned::Failed) => "503 Service Unavailable",

@@ -1,6 +1,8 @@
 //! The door and its keeper in one process, over loopback, with clients that are who they say and
 //! others.
 
+mod orders;
+
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;

@@ -2,13 +2,16 @@
 //! (docs/decisions/0095-a-signer-of-its-own.md).
 //!
 //! It has no network and reaches no file but the site's. It reads one question at a time from a
-//! Unix socket, each a renewal or an application with a token and nothing else, and grants what a
-//! manager has decided before. What it signs is in the site's record before it answers.
+//! Unix socket: a renewal or an application with a token, of which it grants what a manager has
+//! decided before, or an operator's order under his own signature. What it signs is in the site's
+//! record before it answers.
 //!
-//! - `asking.rs`: how the service puts a question; `pace.rs`: how many are answered.
+//! - `asking.rs`: how the service puts a question; `pace.rs`: how many are answered; `refused.rs`:
+//!   orders that are put down as refused.
 
 mod asking;
 mod pace;
+mod refused;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use authority::directory::{Terms, acting, apply};
+use authority::directory::{Record, Terms, acting, apply, begin_order};
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::limits::HOST_VALIDITY;
 use authority::{Directory, Error};
@@ -29,9 +32,12 @@ use system::privilege;
 use system::sandbox::{self, Reach};
 
 use self::pace::Pace;
+use self::refused::Refused;
 use super::arguments::whole_days;
+use super::orders::{ANSWER_BYTES_MAX, NotHeard, Place, hear};
 use super::{DAY, DEFAULT_DIRECTORY, Surroundings, with_surroundings};
 use crate::failure::Failure;
+use crate::report::forecast::now_unix_ms;
 
 pub(crate) use asking::ask;
 
@@ -39,8 +45,6 @@ pub(crate) use asking::ask;
 pub(crate) const DEFAULT_SOCKET: &str = "/run/ringwall-signer/socket";
 /// Longest question, in bytes of JSON: a request for a certificate has some hundred.
 const QUESTION_BYTES_MAX: u64 = 32 << 10;
-/// Longest answer: a sealed bundle, with what JSON and base64 make of it.
-const ANSWER_BYTES_MAX: u64 = 2 * authority::limits::MAX_FILE_LEN;
 /// How long who asks may take to ask, and to take the answer.
 const ASKER_TIME_MAX: Duration = Duration::from_secs(5);
 /// Holds the setting of a repository that is reached over the network.
@@ -58,6 +62,9 @@ pub(crate) struct SignerArguments {
     /// How long a certificate lasts that is renewed
     #[arg(long, value_name = "DAYS", default_value_t = whole_days(HOST_VALIDITY))]
     days: u32,
+    /// How long after the end of its certificate a host that was away is renewed all the same
+    #[arg(long, value_name = "DAYS", default_value_t = 0)]
+    late: u32,
 }
 
 /// What it is asked, one line of JSON.
@@ -65,10 +72,12 @@ pub(crate) struct SignerArguments {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Question {
     /// Another certificate, or the shared keys, for the host that made this request (PKCS#10, PEM).
-    /// The service has seen that it is the host of this name.
-    Renewal { host: String, request: String },
+    /// Of a host that the service has seen the certificate of, its name.
+    Renewal { host: Option<String>, request: String },
     /// What a token is for.
     Enrolment(Box<Application>),
+    /// What an operator orders, in PEM.
+    Order(String),
 }
 
 /// What it answers.
@@ -78,6 +87,8 @@ pub(crate) enum Answer {
     /// Sealed for the host that made the request.
     Renewed(String),
     Enrolment(Outcome),
+    /// Sealed for the operator.
+    Ordered(String),
     Refused(Refusal),
 }
 
@@ -93,13 +104,15 @@ pub(crate) enum Refusal {
     NotRenewed(String),
     /// As many are answered as may be, or as many of this host.
     TooOften,
+    /// The order is not carried out, for this reason.
+    Order(NotHeard),
     /// Something is wrong at the site; its log says what.
     Failed,
 }
 
 /// `ringwall site signer`
 pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
-    let SignerArguments { dir, socket, days } = arguments;
+    let SignerArguments { dir, socket, days, late } = arguments;
     // What is wrong with the site is said at the start.
     drop(Directory::open(dir)?);
     if dir.join(SHARED).exists() {
@@ -114,7 +127,8 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
         .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
     confine(dir).map_err(Failure::new)?;
     tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
-    let mut signer = Signer::new(dir.clone(), DAY * *days, Instant::now());
+    let terms = Terms { validity: DAY * *days, early: false, late: DAY * *late };
+    let mut signer = Signer::new(dir.clone(), terms, Instant::now());
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -153,23 +167,33 @@ fn confine(directory: &Path) -> io::Result<()> {
 }
 
 /// What answers.
-struct Signer {
+pub(in crate::site) struct Signer {
     dir: PathBuf,
-    /// Of a certificate that is renewed.
-    validity: Duration,
+    /// Of renewals.
+    terms: Terms,
     /// Of renewals, whose hosts the service has seen the certificates of.
     renewals: Pace,
     /// Of applications, which anybody may send: strangers exhaust this one alone.
     applications: Pace,
+    /// Of orders, by operator.
+    orders: Pace,
+    refused: Refused,
 }
 
 impl Signer {
-    fn new(dir: PathBuf, validity: Duration, now: Instant) -> Signer {
-        Signer { dir, validity, renewals: Pace::new(now), applications: Pace::new(now) }
+    pub(in crate::site) fn new(dir: PathBuf, terms: Terms, now: Instant) -> Signer {
+        Signer {
+            dir,
+            terms,
+            renewals: Pace::new(now),
+            applications: Pace::new(now),
+            orders: Pace::new(now),
+            refused: Refused::default(),
+        }
     }
 
     /// Answers one question.
-    fn converse(&mut self, stream: UnixStream) -> io::Result<()> {
+    pub(in crate::site) fn converse(&mut self, stream: UnixStream) -> io::Result<()> {
         stream.set_read_timeout(Some(ASKER_TIME_MAX))?;
         stream.set_write_timeout(Some(ASKER_TIME_MAX))?;
         let user = privilege::user_of_peer(&stream)?;
@@ -189,19 +213,24 @@ impl Signer {
 
     fn answer(&mut self, question: Question) -> Answer {
         let answered = match question {
-            Question::Renewal { host, request } => self.renew(&host, &request),
+            Question::Renewal { host, request } => self.renew(host.as_deref(), &request),
             Question::Enrolment(application) => self.enrol(&application),
+            Question::Order(order) => self.obey(&order, now_unix_ms()),
         };
         answered.unwrap_or_else(Answer::Refused)
     }
 
-    fn renew(&mut self, host: &str, request: &str) -> Result<Answer, Refusal> {
+    fn renew(&mut self, host: Option<&str>, request: &str) -> Result<Answer, Refusal> {
         let proved = CertificateRequest::from_pem(request).map_err(|_| Refusal::Request)?;
-        if proved.name() != host {
-            return Err(Refusal::Request);
-        }
-        self.renewals.check(host, Instant::now())?;
-        let terms = Terms { validity: self.validity, early: false };
+        let pace = match host {
+            Some(host) if host == proved.name() => &mut self.renewals,
+            Some(_) => return Err(Refusal::Request),
+            // Anybody may show a request, of which the name is a claim until the site has compared its key.
+            None => &mut self.applications,
+        };
+        let host = proved.name().to_owned();
+        pace.check(&host, Instant::now())?;
+        let terms = self.terms;
         let by = format!("host {host}, by the service");
         let renewed = self.act(&by, |directory, surroundings| {
             directory.renew(&proved, terms, surroundings.random, surroundings.unix_s)
@@ -215,6 +244,35 @@ impl Signer {
             apply(directory, application, surroundings.random, surroundings.unix_s)
         })?;
         Ok(Answer::Enrolment(outcome))
+    }
+
+    /// Carries an order out, if who signed it may give it. A refusal by role is put down.
+    fn obey(&mut self, order: &str, unix_ms: u64) -> Result<Answer, Refusal> {
+        let failed = |error: &dyn std::fmt::Display| {
+            tracing::warn!("an order was not carried out: {error}");
+            Refusal::Failed
+        };
+        let record = Record::open(&self.dir).map_err(|error| failed(&error))?;
+        let heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
+        let (name, role) = (heard.operator.name(), heard.operator.role());
+        self.orders.check(name, Instant::now())?;
+        let site = || Directory::open(&self.dir).map(|site| acting(site, &format!("{role} {name}, by the service")));
+        if !heard.may() {
+            let site = site().map_err(|error| failed(&error))?;
+            self.refused.note(&site, &heard, unix_ms / 1000).map_err(|error| failed(&error))?;
+            return Err(Refusal::Order(NotHeard::Role));
+        }
+        match heard.place {
+            Place::Keeper => return Err(Refusal::Order(NotHeard::Elsewhere)),
+            Place::SignerLooks => {}
+            Place::SignerActs => {
+                let begun = site().and_then(|site| begin_order(&site, &heard.operator, heard.order.made_unix_ms));
+                if !begun.map_err(|error| failed(&error))? {
+                    return Err(Refusal::Order(NotHeard::Again));
+                }
+            }
+        }
+        heard.carry_out(&self.dir, unix_ms).map(Answer::Ordered).map_err(|error| failed(&error))
     }
 
     /// Does it with the site as it is now: managers change it meanwhile.

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use authority::directory::{Delivery, Invitation, Sharing, acting};
+use authority::directory::{Delivery, Invitation, Sharing, Terms, acting};
 use authority::enrolment;
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::enrolment::by_token::Applying;
@@ -32,14 +32,15 @@ fn random() -> impl FnMut(&mut [u8]) {
 
 struct Stage {
     place: tempfile::TempDir,
+    terms: Terms,
 }
 
 impl Stage {
     fn set() -> Stage {
         let place = tempfile::tempdir().expect("directory");
         let path = place.path().join("site");
-        Directory::init(&path, "lab", 3650 * DAY, Profile::Modern, &mut random(), now() - 864_000).expect("founded");
-        Stage { place }
+        Directory::init(&path, "lab", 3650 * DAY, Profile::Modern, &mut random(), now() - 10_000_000).expect("founded");
+        Stage { place, terms: Terms { validity: 30 * DAY, early: false, late: Duration::ZERO } }
     }
 
     fn path(&self) -> PathBuf {
@@ -51,16 +52,21 @@ impl Stage {
     }
 
     fn signer(&self) -> Signer {
-        Signer::new(self.path(), 30 * DAY, Instant::now())
+        Signer::new(self.path(), self.terms, Instant::now())
     }
 
     /// The identity of a host whose certificate is in its second half.
     fn due(&self, name: &str, last: u8, role: Role) -> String {
+        self.issued_days_ago(name, last, role, 6)
+    }
+
+    /// That of one whose certificate of ten days began so many days ago.
+    fn issued_days_ago(&self, name: &str, last: u8, role: Role, days: u64) -> String {
         let file = self.place.path().join(format!("{name}.pem"));
         let delivery = Delivery { output: &file, overwrite: Overwrite::Force, sharing: Sharing::Refused };
         let request = Request::new(name, MacAddress([2, 0, 0, 0, 0, last]), vec![Ipv4Addr::new(192, 0, 2, last)]);
         let request = request.and_then(|request| request.with_role(role).with_validity(10 * DAY)).expect("a request");
-        let then = now() - 6 * DAY.as_secs();
+        let then = now() - days * DAY.as_secs();
         self.site().issue_identity(&request, &delivery, &mut random(), then).expect("issued");
         files::read(&file).expect("an identity").to_string()
     }
@@ -86,7 +92,7 @@ impl Stage {
 }
 
 fn renewal(host: &str, identity: &str) -> Question {
-    Question::Renewal { host: host.to_owned(), request: enrolment::renewal(identity).expect("a request") }
+    Question::Renewal { host: Some(host.to_owned()), request: enrolment::renewal(identity).expect("a request") }
 }
 
 fn enrolment(token: &Token, applying: &Applying, mac: MacAddress, has_installed: bool) -> Question {
@@ -118,7 +124,7 @@ fn a_host_is_renewed_as_what_it_is_and_another_or_a_revoked_one_is_not() {
     let refused = signer.answer(renewal("a", &a));
     assert!(matches!(refused, Answer::Refused(Refusal::NotRenewed(_))), "{refused:?}");
     assert_eq!((stage.issued_to("a"), stage.issued_to("k")), (2, 1));
-    let question = Question::Renewal { host: "a".to_owned(), request: "no request".to_owned() };
+    let question = Question::Renewal { host: Some("a".to_owned()), request: "no request".to_owned() };
     assert_eq!(signer.answer(question), Answer::Refused(Refusal::Request));
 }
 
@@ -177,6 +183,38 @@ fn strangers_who_make_tokens_up_keep_no_host_from_its_renewal() {
     let exhausted = (1..2000).any(|number| made_up(number) == Answer::Refused(Refusal::TooOften));
     assert!(exhausted, "so many strangers have a limit");
     assert!(matches!(signer.answer(renewal("a", &a)), Answer::Renewed(_)));
+}
+
+#[test]
+fn a_host_that_was_away_comes_back_as_late_as_the_manager_lets_it_and_a_revoked_one_never() {
+    let mut stage = Stage::set();
+    let [near, far, out] = [("near", 1, 40), ("far", 2, 42), ("out", 3, 40)]
+        .map(|(name, last, days)| stage.issued_days_ago(name, last, Role::Host, days));
+    stage.site().revoke("out", now()).expect("revoked");
+    let nameless =
+        |identity: &str| Question::Renewal { host: None, request: enrolment::renewal(identity).expect("a request") };
+    let refused = |answer: Answer| matches!(answer, Answer::Refused(Refusal::NotRenewed(_)));
+    assert!(refused(stage.signer().answer(nameless(&near))), "nobody has said that he may");
+    stage.terms.late = 31 * DAY;
+    let mut signer = stage.signer();
+    let Answer::Renewed(answer) = signer.answer(nameless(&near)) else { panic!("it is renewed") };
+    let (_, renewed) = enrolment::renewed(&near, &answer, now()).expect("for that host alone");
+    assert_eq!(renewed.certificate().name(), "near");
+    for (identity, why) in [(&far, "later than he may"), (&out, "the site has put it out")] {
+        assert!(refused(signer.answer(nameless(identity))), "{why}");
+    }
+    // Another has got its address meanwhile.
+    stage.issued_days_ago("gone", 4, Role::Host, 30);
+    let gone = files::read(&stage.place.path().join("gone.pem")).expect("an identity").to_string();
+    let (file, heir) = (stage.place.path().join("heir.pem"), Ipv4Addr::new(192, 0, 2, 4));
+    let request = Request::new("heir", MacAddress([2, 0, 0, 0, 0, 9]), vec![heir]).expect("a request");
+    let delivery = Delivery { output: &file, overwrite: Overwrite::Force, sharing: Sharing::Refused };
+    stage.site().issue_identity(&request, &delivery, &mut random(), now()).expect("issued");
+    assert!(matches!(signer.answer(nameless(&gone)), Answer::Refused(_)));
+    assert_eq!(
+        (stage.issued_to("near"), stage.issued_to("far"), stage.issued_to("out"), stage.issued_to("gone")),
+        (2, 1, 1, 1)
+    );
 }
 
 proptest::proptest! {

@@ -1,0 +1,144 @@
+//! What a site has decided and issued, as who has no key of it may read it: the site's service does.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use identity::certificate::{HostCertificate, TrustAnchor, Verified};
+use identity::pem;
+use identity::policy::SitePolicy;
+use identity::revocation::RevocationList;
+
+use super::issued::Issued;
+use super::{CERTIFICATE, Directory, Entry, POLICY, REVOKED, acts, operators};
+use crate::audit::{self, Checked, Doubt};
+use crate::{Error, files};
+
+/// A site's directory without its keys.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub(super) path: PathBuf,
+    pub(super) anchor: TrustAnchor,
+}
+
+impl From<&Directory> for Record {
+    fn from(directory: &Directory) -> Record {
+        Record { path: directory.path.clone(), anchor: directory.site.anchor().clone() }
+    }
+}
+
+impl Record {
+    /// That of the site in `path`.
+    ///
+    /// # Errors
+    /// [`Error::NoSite`], or what is wrong with its certificate.
+    pub fn open(path: &Path) -> Result<Record, Error> {
+        let certificate = path.join(CERTIFICATE);
+        if !certificate.exists() {
+            return Err(Error::NoSite.with_file(path));
+        }
+        let read = || -> Result<TrustAnchor, Error> {
+            let der = pem::single(&files::read(&certificate)?, pem::CERTIFICATE)?;
+            TrustAnchor::from_der(&der).map_err(Error::Authority)
+        };
+        let anchor = read().map_err(|error| error.with_file(&certificate))?;
+        Ok(Record { path: path.to_owned(), anchor })
+    }
+
+    /// The authority, as hosts know it.
+    #[must_use]
+    pub fn anchor(&self) -> &TrustAnchor {
+        &self.anchor
+    }
+
+    fn issued(&self) -> Issued<'_> {
+        Issued { site: &self.path, anchor: &self.anchor }
+    }
+
+    /// As [`Directory::list`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list(&self) -> Result<Vec<Entry>, Error> {
+        Ok(entries(&self.issued().recent()?, self.revocation_list()?.as_ref()))
+    }
+
+    /// As [`Directory::list_all`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list_all(&self) -> Result<Vec<Entry>, Error> {
+        Ok(entries(&self.issued().all()?, self.revocation_list()?.as_ref()))
+    }
+
+    /// The newest list of what was taken back; a site of an earlier version has none yet.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn revocation_list(&self) -> Result<Option<Verified<RevocationList>>, Error> {
+        self.read(REVOKED, |text| {
+            let der = pem::single(text, pem::REVOCATION_LIST)?;
+            self.anchor.verify_revocation_list(&der).map_err(Error::RevocationList)
+        })
+    }
+
+    /// The policy in force; a site has none before the first change.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn policy(&self) -> Result<Option<Verified<SitePolicy>>, Error> {
+        self.read(POLICY, |text| {
+            let bytes = pem::single(text, pem::SITE_POLICY)?;
+            self.anchor.verify_policy(&bytes).map_err(Error::Policy)
+        })
+    }
+
+    /// What `parse` makes of a file, if it is there.
+    pub(super) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, Error>) -> Result<Option<T>, Error> {
+        let path = self.path.join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        files::read(&path).and_then(|text| parse(&text)).map(Some).map_err(|error| error.with_file(&path))
+    }
+
+    /// All entries of the record of what was done, if it is as it was written and has every
+    /// certificate; else the first doubt. `noted` is number and digest of an entry that was noted
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn check(&self, noted: Option<(u64, &str)>) -> Result<Result<Checked, Doubt>, Error> {
+        let _lock = lock(&self.path)?;
+        let checked = match audit::check(&self.path, &self.anchor, noted)? {
+            Ok(checked) => checked,
+            doubt => return Ok(doubt),
+        };
+        let hosts = self.list_all()?.into_iter().map(|entry| (acts::issued_unix(&entry), entry.serial));
+        let people = self.operators()?.into_iter().map(|one| operators::issue_of(&one.certificate));
+        let issued: Vec<(u64, String)> = hosts.chain(people).collect();
+        if checked.entries.is_empty() && !issued.is_empty() {
+            return Ok(Err(Doubt::Empty));
+        }
+        let issued = issued.iter().map(|(unix_s, serial)| (serial.as_str(), *unix_s));
+        Ok(audit::untold(&checked, issued).map_or(Ok(checked), Err))
+    }
+}
+
+/// Two managers at once would each miss what the other is about to record. The lock ends with the
+/// returned file.
+pub(super) fn lock(path: &Path) -> Result<File, Error> {
+    let lock = || -> Result<File, Error> {
+        let directory = File::open(path)?;
+        directory.lock()?;
+        Ok(directory)
+    };
+    lock().map_err(|error| error.with_file(path))
+}
+
+fn entries(certificates: &[Verified<HostCertificate>], listed: Option<&Verified<RevocationList>>) -> Vec<Entry> {
+    let entry = |certificate: &Verified<HostCertificate>| Entry {
+        revoked: listed.is_some_and(|list| list.names(certificate)),
+        ..Entry::of(certificate)
+    };
+    certificates.iter().map(entry).collect()
+}
