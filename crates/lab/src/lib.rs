@@ -3,6 +3,7 @@
 
 pub mod cleanup;
 pub mod disguise;
+pub mod failover;
 pub mod failure;
 pub mod guard;
 pub mod hindrance;

@@ -21,7 +21,7 @@ mod standing;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ringwall_lab::{cleanup, disguise, failure, guard, hindrance, net, rollout};
+use ringwall_lab::{cleanup, disguise, failover, failure, guard, hindrance, net, rollout};
 
 use crate::failure::Failure;
 

@@ -40,6 +40,13 @@ pub const IDENTIFICATION_COUNTERS: usize = 1 << 12;
 pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 /// Connections that are remembered.
 pub const FLOWS_MAX: usize = 1 << 20;
+/// Memory for segments that wait until their receiver has said how far it is, after a takeover, in
+/// bytes: one of each of some thousand connections.
+pub const PARKED_MAX_BYTES: usize = 8 << 20;
+/// What such a segment costs beside its frame's bytes.
+pub const PARKED_OVERHEAD_BYTES: usize = 128;
+/// How long it waits: a sender that heard nothing has sent it again by then.
+pub const PARKED_TIME: Duration = Duration::from_secs(1);
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
 

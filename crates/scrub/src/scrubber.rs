@@ -16,7 +16,7 @@ use crate::rule::Counters;
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
 use crate::tcp::events::Event;
-use crate::tcp::{BadRecord, FlowId, FlowReport, Told};
+use crate::tcp::{BadRecord, FlowEnd, FlowId, FlowReport, Parked, Told};
 use crate::{emit, ethernet, ip};
 
 /// A scrubber between two sides.
@@ -109,6 +109,12 @@ impl Scrubber {
         self.stages.flows.unblock(flow)
     }
 
+    /// TCP connections that are over since this was called last, and how many more there ever were
+    /// than could be kept. Of those that come next `max` are kept.
+    pub fn take_ended(&mut self, max: usize) -> (Vec<FlowEnd>, u64) {
+        self.stages.flows.take_ended(max)
+    }
+
     /// Remembers from now on which TCP connections change, for [`next_record`](Scrubber::next_record).
     pub fn follow_changes(&mut self) {
         self.stages.flows.follow_changes();
@@ -182,6 +188,18 @@ impl Scrubber {
         stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, exit)
     }
 
+    /// Takes up the frame that waited for what the latest one said. It is in the books already, as
+    /// the question that it became.
+    fn resume(&mut self, now: Instant, sink: &mut dyn Sink) {
+        let Some(Parked { from, mut bytes, meta, .. }) = self.stages.flows.take_answered() else { return };
+        self.stages.flows.put_down();
+        let fate = self.scrub(now, from, &mut Frame { bytes: &mut bytes, meta }, sink);
+        if fate == Ok(Fate::Forwarded) {
+            self.ledger.make(from.other());
+        }
+        self.release(now);
+    }
+
     /// Enters in the books what became of frames that were held.
     fn release(&mut self, now: Instant) {
         while let Some(ended) = self.fragments.next_ended() {
@@ -212,6 +230,8 @@ fn fragment(
         longest_fragment: Some(longest),
     };
     let fate = stages.run(context, packet, exit);
+    // Its last frame is no whole packet, and cannot come again alone.
+    stages.flows.put_down();
     // If the packet is held once more, its last frame stands for it in the books.
     let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
     fragments.settle(held, of_the_others);
@@ -231,6 +251,8 @@ impl Bump for Scrubber {
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
             self.release(now.since_boot);
+            self.stages.flows.park(now.since_boot, from, &frame);
+            self.resume(now.since_boot, sink);
         }
     }
 

@@ -3,8 +3,9 @@
 
 mod tcp_support;
 
-use bump::DropReason as Reason;
+use bump::{DropReason as Reason, Side};
 use proptest::prelude::*;
+use scrub::limits::PARKED_TIME;
 use scrub::settings::Adopt;
 use scrub::{BadRecord, Preset, Settings, Told};
 
@@ -65,6 +66,63 @@ fn a_connection_goes_on_where_its_receiver_is() {
     assert_eq!(second.client(seg(ACK, C + 21, S).data(b"NEW")).to_server().data, b"new", "the first version");
 }
 
+/// Its sender need not send it again, which would take as long as its timer says.
+#[test]
+fn what_became_a_question_goes_on_when_its_receiver_has_answered() {
+    let mut first = followed(plain());
+    first.open();
+    let mut second = successor(&mut first, plain());
+    assert_eq!(second.client(seg(ACK, C, S).data(b"word")).to_server().data, b"");
+    assert_eq!(second.client(seg(ACK, C, S).data(b"WORD")).to_server().data, b"", "the first one waits");
+    let answer = second.server(seg(ACK, S, C));
+    assert_eq!((answer.to_client().acknowledgement, &answer.to_server().data[..]), (C, &b"word"[..]));
+    assert_eq!(second.server(seg(ACK, S, C)).inside.len(), 0, "once");
+    assert_eq!(second.client(seg(ACK, C, S).data(b"WORD")).to_server().data, b"word", "the first version");
+}
+
+/// Behind a hole its receiver would not answer, and its sender waits for the oldest byte.
+#[test]
+fn a_flight_whose_beginning_was_lost_is_asked_for_before_the_hole() {
+    let mut first = followed(plain());
+    first.open();
+    let mut second = successor(&mut first, plain());
+    for (at, data) in [(10, b"later"), (5, b"older"), (15, b"newer")] {
+        let question = second.client(seg(ACK, C + at, S).data(data));
+        assert_eq!((question.to_server().data.len(), question.to_server().sequence), (0, C - 1));
+    }
+    assert_eq!(second.server(seg(ACK, S, C + 5)).to_server().data, b"older");
+}
+
+#[test]
+fn a_fin_waits_as_well_and_super_frames_stay_whole() {
+    let mut first = followed(plain());
+    first.open();
+    let mut second = successor(&mut first, plain());
+    let long = vec![b'x'; 3000];
+    let (question, _) = second.super_frame(Side::UNTRUSTED, &seg(ACK, C, S).data(&long), 1000);
+    assert_eq!(question.to_server().data, b"");
+    let answer = second.server(seg(ACK, S, C));
+    let heard: Vec<u8> = answer.inside.iter().flat_map(|seg| seg.data.clone()).collect();
+    assert_eq!(heard, long);
+    let mut third = successor(&mut second, plain());
+    assert_eq!(third.client(seg(ACK | FIN, C + 3000, S)).to_server().flags & FIN, 0);
+    assert_eq!(third.server(seg(ACK, S, C + 3000)).to_server().flags & FIN, FIN);
+}
+
+#[test]
+fn what_waits_in_vain_is_forgotten() {
+    let mut first = followed(plain());
+    first.open();
+    let mut second = successor(&mut first, plain());
+    second.client(seg(ACK, C, S).data(b"word"));
+    second.wait(PARKED_TIME);
+    assert_eq!(second.server(seg(ACK, S, C)).inside.len(), 0);
+    let mut third = successor(&mut first, plain());
+    third.client(seg(ACK, C, S).data(b"word"));
+    third.scrubber.stand_by();
+    assert_eq!(third.server(seg(ACK, S, C)).inside.len(), 0, "another one goes on");
+}
+
 /// However far the flow came since it was told, it goes on.
 #[test]
 fn a_flow_that_was_told_long_ago_goes_on() {
@@ -73,8 +131,9 @@ fn a_flow_that_was_told_long_ago_goes_on() {
     let mut second = successor(&mut first, plain());
     let far = 50_000_000;
     second.client(seg(ACK, C + far, S + far).data(b"x"));
-    second.server(seg(ACK, S + far, C + far).data(b"reply"));
-    assert_eq!(second.client(seg(ACK, C + far, S + far + 5).data(b"more")).to_server().data, b"more");
+    let reply = second.server(seg(ACK, S + far, C + far).data(b"reply"));
+    assert_eq!((&reply.to_client().data[..], &reply.to_server().data[..]), (&b"reply"[..], &b"x"[..]));
+    assert_eq!(second.client(seg(ACK, C + far + 1, S + far + 5).data(b"more")).to_server().data, b"more");
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub fn id(bytes: &[u8]) -> Option<String> {
 }
 
 /// The same of a protocol and two ends; the smaller end goes first, so both directions have one name.
-fn of(protocol: u8, one: (IpAddr, u16), other: (IpAddr, u16)) -> String {
+#[must_use]
+pub fn of(protocol: u8, one: (IpAddr, u16), other: (IpAddr, u16)) -> String {
     let (first, second) = if one <= other { (one, other) } else { (other, one) };
     let mut hash = Sha1::new();
     hash.update([0, 0]);

@@ -10,6 +10,7 @@ mod convergence;
 mod cpu;
 mod dhcp;
 mod echo;
+mod failover;
 mod first_ping;
 mod gate;
 mod lease;
@@ -34,7 +35,7 @@ mod tcp;
 mod work;
 
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
@@ -117,6 +118,20 @@ enum Experiment {
         options: Options,
         #[command(flatten)]
         plan: site::Plan,
+    },
+    /// Two gateways of a pair under live connections: what each pays when one of the two fails.
+    Failover {
+        /// Write the rows to this file.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// End with a failure when a gate of what was to be measured does not hold.
+        #[arg(long)]
+        gate: bool,
+        /// The program under test; by default the one beside this one.
+        #[arg(long, value_name = "FILE")]
+        ringwall: Option<PathBuf>,
+        #[command(flatten)]
+        plan: failover::Plan,
     },
     /// One TCP stream through other tunnels, beside the plain path and ours.
     Peers {
@@ -280,6 +295,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let program = guard::find_program(options.ringwall.as_deref())?;
             show(&site::run(run, &program, *plan)?, &[], options)
         }
+        Experiment::Failover { json, gate, ringwall, plan } => {
+            let program = guard::find_program(ringwall.as_deref())?;
+            let rows = failover::run(run, &program, plan)?;
+            show_in(&rows, &plan.gates(), json.as_deref(), *gate)
+        }
         Experiment::Peers { options } => {
             let program = options.program();
             let rows = peers::run(run, program.as_deref(), options.schedule())?;
@@ -299,16 +319,21 @@ fn parse_profile(name: &str) -> Result<Profile, String> {
 
 /// Prints and writes what was found.
 fn show(rows: &[Row], gates: &[Gate], options: &Options) -> Result<ExitCode, Failure> {
+    show_in(rows, gates, options.json.as_deref(), options.gate)
+}
+
+/// The same, with the rows in the file `json` and a failure if gates must hold and do not.
+fn show_in(rows: &[Row], gates: &[Gate], json: Option<&Path>, is_gated: bool) -> Result<ExitCode, Failure> {
     println!("{}", row::table(rows));
     let verdicts: Vec<Verdict> = gates.iter().map(|gate| Verdict::of(gate, rows)).collect();
     for verdict in &verdicts {
         println!("{verdict}");
     }
-    if let Some(path) = &options.json {
+    if let Some(path) = json {
         row::write_json(rows, path)?;
     }
     let hold = verdicts.iter().all(Verdict::holds);
-    Ok(if options.gate && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if is_gated && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Whether a run that was told to measure `only` these parts, or all, measures `part`.

@@ -13,6 +13,8 @@ const FILE_BYTES_MIN: u64 = 65_536;
 const HISTORY_BYTES_MIN: u64 = 262_144;
 /// Longest history.
 const HISTORY_DAYS_MAX: u32 = 3650;
+/// Most records of flows in a second: what the recorder's socket takes at once.
+const FLOWS_MAX: u32 = 500;
 /// Most commands in an hour.
 const COMMANDS_MAX: u32 = 3600;
 
@@ -27,6 +29,9 @@ pub(crate) struct Records {
     pub(crate) eve_file: Option<PathBuf>,
     /// When that file makes room for the next; one older one is kept.
     pub(crate) eve_max_bytes: u64,
+    /// Connections of a gateway that are over, each with a line in that file: so many in a second
+    /// at most.
+    pub(crate) flows_per_s: u32,
     /// A socket in the file system, or an address with a port for UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) syslog: Option<String>,
@@ -53,6 +58,7 @@ impl Default for Records {
             journal: true,
             eve_file: None,
             eve_max_bytes: 10 << 20,
+            flows_per_s: 0,
             syslog: None,
             command: None,
             commands_per_hour: 12,
@@ -119,6 +125,13 @@ impl Records {
             let what = format!("records.eve_max_bytes = {} is too small", self.eve_max_bytes);
             return wrong(what, &format!("use at least {FILE_BYTES_MIN}"));
         }
+        if self.flows_per_s > FLOWS_MAX {
+            let what = format!("records.flows_per_s = {} is out of range", self.flows_per_s);
+            return wrong(what, &format!("use 0 to {FLOWS_MAX}; what is left out is counted"));
+        }
+        if self.flows_per_s > 0 && self.eve_file.is_none() {
+            return wrong("records.flows_per_s without records.eve_file".to_owned(), "name the file to write them to");
+        }
         if !(1..=COMMANDS_MAX).contains(&self.commands_per_hour) {
             let what = format!("records.commands_per_hour = {} is out of range", self.commands_per_hour);
             return wrong(what, &format!("use 1 to {COMMANDS_MAX}, or remove records.command"));
@@ -165,6 +178,8 @@ mod tests {
             ("syslog = \"example.org:514\"", "/dev/log"),
             ("eve_file = \"eve.json\"", "absolute"),
             ("eve_max_bytes = 100", "at least"),
+            ("eve_file = \"/eve.json\"\nflows_per_s = 501", "0 to 500"),
+            ("flows_per_s = 10", "records.eve_file"),
             ("commands_per_hour = 0", "remove records.command"),
             ("metrics_listen = \"0.0.0.0:9477\"", "records.metrics_listen"),
             ("metrics_listen = \"192.0.2.5:9477\"", "proxy"),

@@ -43,7 +43,7 @@ pub(crate) use data_path::{Command, Snapshot};
 use gather::Gather;
 pub(crate) use guard::{Described, Guard, Kind};
 pub(crate) use jobs::{Jobs, NoJobs};
-pub(crate) use journal::Journal;
+pub(crate) use journal::{Journal, unix_ms};
 pub(crate) use link::{Link, Unanswered};
 pub(crate) use notice::Notice;
 pub(crate) use precedence::Precedence;

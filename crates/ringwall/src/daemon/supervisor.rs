@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::metrics::exporter::Exporter;
 use crate::monitor::Disk;
 use crate::protocol::attacks::Attacks;
+use crate::protocol::flow_record::FlowRecord;
 use crate::protocol::{Answer, Ask, Measured};
 use crate::recorder;
 
@@ -53,6 +54,11 @@ pub(crate) trait Ward {
     /// What to wait on: readable when [`follow`](Ward::follow) may have something to do.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
+    /// After so long [`follow`](Ward::follow) is called, whatever happens.
+    fn patience(&self) -> Duration {
+        TURN_MAX
+    }
+
     /// Follows what happened to the interfaces. An error ends the daemon.
     fn follow(&mut self, journal: &mut Journal, link: &Link<Self::Kind>) -> Result<(), Failure>;
 
@@ -61,6 +67,14 @@ pub(crate) trait Ward {
 
     /// Sees to what is due from time to time.
     fn look_after(&mut self, _snapshot: &Snapshot<Self::Kind>, _journal: &mut Journal, _link: &Link<Self::Kind>) {}
+
+    /// Connections that are over, for the recorder.
+    fn ended_flows(&mut self, _link: &Link<Self::Kind>) -> Vec<FlowRecord> {
+        Vec::new()
+    }
+
+    /// As many of them were not told, as the recorder is too slow.
+    fn lose_flows(&mut self, _count: usize) {}
 
     /// Reads the configuration again, and has in force what needs no restart; what came of it, in lines.
     fn reload(&mut self, journal: &mut Journal, link: &Link<Self::Kind>) -> Result<Vec<String>, Failure>;
@@ -234,6 +248,8 @@ impl<W: Ward> Supervisor<W> {
                     self.notice.say(Notice::WATCHDOG);
                     self.look_for_attacks(&mut snapshot);
                     self.ward.look_after(&snapshot, &mut self.journal, link);
+                    let flows = self.ward.ended_flows(link);
+                    self.ward.lose_flows(self.telling.flows(&flows));
                 }
             }
         }
@@ -250,7 +266,7 @@ impl<W: Ward> Supervisor<W> {
         watched.extend(self.exporter.iter().map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
         let of_cards = self.ward.descriptors();
         watched.extend(of_cards.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)));
-        wait(&mut watched, Some(TURN_MAX))?;
+        wait(&mut watched, Some(self.ward.patience().min(TURN_MAX)))?;
         self.waker.drain();
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::data_path::Snapshot;
 use super::journal::{Journal, unix_ms};
 use crate::config::Records;
 use crate::protocol::attacks::{Attack, Attacks, FlowOf, Holding, PartyOf, PlaceOf, SortOf, SpanOf};
+use crate::protocol::flow_record::FlowRecord;
 use crate::recorder::{Recorder, rfc3339};
 
 /// How often it is looked who has which address, in milliseconds.
@@ -90,6 +91,11 @@ impl Telling {
                 self.holders.insert(holder, unix_ms);
             }
         }
+    }
+
+    /// Tells of connections that are over; how many of them were not told.
+    pub(super) fn flows(&mut self, flows: &[FlowRecord]) -> usize {
+        self.recorder.flows(&self.here.host, flows)
     }
 
     /// Notes that something was changed here.

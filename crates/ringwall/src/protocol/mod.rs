@@ -1,6 +1,7 @@
 //! What the daemon and its commands say to each other over the Unix socket: one JSON object per line, each way.
 
 pub(crate) mod attacks;
+pub(crate) mod flow_record;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::time::with_offset;
 use crate::protocol::attacks::Attack;
+use crate::protocol::flow_record::FlowRecord;
 
 /// The first of our numbers of signatures, in the range that Suricata leaves to local ones.
 const SIGNATURE_BASE: u64 = 1_900_000;
@@ -53,6 +54,43 @@ fn line(attack: &Attack, event_type: &str, details: Value) -> Value {
     put("packet", (!attack.sample_base64.is_empty()).then(|| json!(attack.sample_base64)));
     put("packet_info", (!attack.sample_base64.is_empty()).then(|| json!({ "linktype": 1 })));
     Value::Object(event)
+}
+
+/// The line of a connection of the gateway on `host` that is over.
+pub(super) fn flow(flow: &FlowRecord, host: &str, interface: &str) -> Value {
+    let ((client, client_port), (server, server_port)) = (&flow.client, &flow.server);
+    let mut event = json!({
+        "timestamp": with_offset(flow.end_unix_ms),
+        "flow_id": flow.id,
+        "host": host,
+        "in_iface": interface,
+        "event_type": "flow",
+        "src_ip": client,
+        "src_port": client_port,
+        "dest_ip": server,
+        "dest_port": server_port,
+        "proto": "TCP",
+        "community_id": flow.community_id,
+        "flow": {
+            "pkts_toserver": flow.packets[0],
+            "pkts_toclient": flow.packets[1],
+            "bytes_toserver": flow.bytes[0],
+            "bytes_toclient": flow.bytes[1],
+            "start": with_offset(flow.start_unix_ms),
+            "end": with_offset(flow.end_unix_ms),
+            "age": flow.end_unix_ms.saturating_sub(flow.start_unix_ms) / 1000,
+            "state": flow.state,
+            "reason": flow.reason,
+            "alerted": false,
+        },
+    });
+    if !flow.vlans.is_empty() {
+        event["vlan"] = json!(flow.vlans);
+    }
+    if flow.is_cut {
+        event["flow"]["action"] = json!("drop");
+    }
+    event
 }
 
 /// What has no field of its own in EVE stands among the tags.
@@ -100,10 +138,11 @@ impl EveFile {
         self.file = None;
     }
 
-    pub(super) fn write(&mut self, attack: &Attack) -> io::Result<()> {
+    /// Writes lines that belong together.
+    pub(super) fn write(&mut self, lines: &[Value]) -> io::Result<()> {
         let mut text = Vec::new();
-        for line in lines(attack) {
-            serde_json::to_writer(&mut text, &line)?;
+        for line in lines {
+            serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
         }
         let len = text.len() as u64;
@@ -171,6 +210,81 @@ mod tests {
         attack
     }
 
+    fn flow_record() -> FlowRecord {
+        FlowRecord {
+            id: 7,
+            community_id: "1:x".to_owned(),
+            client: ("198.51.100.2".to_owned(), 40_000),
+            server: ("192.0.2.1".to_owned(), 80),
+            vlans: vec![5, 7],
+            packets: [4, 3],
+            bytes: [40, 30],
+            start_unix_ms: 1_789_999_990_000,
+            end_unix_ms: 1_790_000_000_000,
+            state: "closed".to_owned(),
+            reason: "severed".to_owned(),
+            is_cut: true,
+        }
+    }
+
+    /// What Suricata's schema (etc/schema.json, 7.0) lets stand in a line of a flow, and of what type
+    /// it is. It allows no other keys in `flow`; `host` is added where an operator names one.
+    #[test]
+    fn a_flow_has_keys_of_the_schema_only_each_of_its_type() {
+        const TOP: [(&str, &str); 13] = [
+            ("timestamp", "string"),
+            ("flow_id", "integer"),
+            ("in_iface", "string"),
+            ("host", "string"),
+            ("event_type", "string"),
+            ("vlan", "array"),
+            ("src_ip", "string"),
+            ("src_port", "integer"),
+            ("dest_ip", "string"),
+            ("dest_port", "integer"),
+            ("proto", "string"),
+            ("community_id", "string"),
+            ("flow", "object"),
+        ];
+        const FLOW: [(&str, &str); 11] = [
+            ("action", "string"),
+            ("age", "integer"),
+            ("alerted", "boolean"),
+            ("bytes_toclient", "integer"),
+            ("bytes_toserver", "integer"),
+            ("end", "string"),
+            ("pkts_toclient", "integer"),
+            ("pkts_toserver", "integer"),
+            ("reason", "string"),
+            ("start", "string"),
+            ("state", "string"),
+        ];
+        let type_of = |value: &Value| match value {
+            Value::String(_) => "string",
+            Value::Number(number) if number.is_u64() => "integer",
+            Value::Bool(_) => "boolean",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+            _ => "another",
+        };
+        let line = flow(&flow_record(), "gate-1", "in0");
+        for (object, known) in [(&line, &TOP[..]), (&line["flow"], &FLOW[..])] {
+            let object = object.as_object().expect("an object");
+            assert_eq!(object.len(), known.len());
+            for (key, kind) in known {
+                assert_eq!(object.get(*key).map(type_of), Some(*kind), "{key}");
+            }
+        }
+        assert_eq!((&line["flow"]["age"], &line["flow"]["pkts_toserver"]), (&json!(10), &json!(4)));
+        assert_eq!(
+            (&line["flow"]["start"], &line["src_port"]),
+            (&json!("2026-09-21T14:13:10.000+0000"), &json!(40_000))
+        );
+        let plain = FlowRecord { vlans: Vec::new(), is_cut: false, ..flow_record() };
+        let line = flow(&plain, "gate-1", "in0");
+        assert!(line.get("vlan").is_none() && line["flow"].get("action").is_none());
+    }
+
     #[test]
     fn a_frame_that_was_dropped_and_packets_that_contradict_each_other_have_lines_of_their_own() {
         let types = |kind| lines(&full(kind)).iter().map(|line| line["event_type"].clone()).collect::<Vec<_>>();
@@ -204,8 +318,9 @@ mod tests {
     #[test]
     fn every_line_is_valid_by_the_schema_that_suricata_publishes() {
         let name = "every_line_is_valid_by_the_schema_that_suricata_publishes";
-        for kind in Kind::ALL {
-            for line in lines(&full(*kind)) {
+        let of_attacks = Kind::ALL.iter().map(|kind| lines(&full(*kind)));
+        for lines in of_attacks.chain([vec![flow(&flow_record(), "gate-1", "in0")]]) {
+            for line in lines {
                 let Some((is_valid, said)) = judged(&line) else {
                     let needed = "python3-jsonschema, and etc/schema.json of Suricata named by RINGWALL_EVE_SCHEMA";
                     eprintln!("SKIPPED {name}: needs {needed}");
@@ -225,7 +340,7 @@ mod tests {
         let name = place.path().join("eve.json");
         let mut file = EveFile::new(&name, 10_000);
         for _ in 0..1000 {
-            file.write(&attack()).expect("written");
+            file.write(&lines(&attack())).expect("written");
         }
         let sizes: Vec<u64> = fs::read_dir(place.path())
             .expect("there")
@@ -241,11 +356,11 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let (name, moved) = (place.path().join("eve.json"), place.path().join("moved"));
         let mut file = EveFile::new(&name, 100_000);
-        file.write(&attack()).expect("written");
+        file.write(&lines(&attack())).expect("written");
         fs::rename(&name, &moved).expect("moved");
-        file.write(&attack()).expect("written");
+        file.write(&lines(&attack())).expect("written");
         file.reopen();
-        file.write(&attack()).expect("written");
+        file.write(&lines(&attack())).expect("written");
         let lines = |name: &Path| fs::read_to_string(name).expect("there").lines().count();
         assert_eq!((lines(&moved), lines(&name)), (4, 2), "an alert and a drop each");
     }

@@ -26,6 +26,7 @@ use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
 use crate::protocol::attacks::{Attack, Change, Holding};
+use crate::protocol::flow_record::FlowRecord;
 
 pub(crate) use journald::is_there as is_journald_there;
 pub(crate) use process::run;
@@ -33,6 +34,9 @@ pub(crate) use time::rfc3339;
 
 /// The word of the command line that starts a recorder.
 pub(crate) const COMMAND: &str = "recorder";
+
+/// Connections in one line: far below the longest that is read, and a line that is lost costs no more.
+const FLOWS_OF_LINE: usize = 50;
 
 /// What a daemon hands over, one line each.
 #[derive(Debug, Deserialize, Serialize)]
@@ -44,6 +48,8 @@ enum Message {
     Reopen,
     /// Something to tell.
     Tell(Box<Attack>),
+    /// Connections of a gateway that are over, on this machine.
+    Flows(String, Vec<FlowRecord>),
     /// For the history alone.
     Change(Change),
     Holding(Holding),
@@ -76,6 +82,18 @@ impl Recorder {
     /// Tells of an attack.
     pub(crate) fn tell(&mut self, attack: Attack) {
         self.hand_over(&Message::Tell(Box::new(attack)));
+    }
+
+    /// Tells of connections that are over; how many of them were not told.
+    pub(crate) fn flows(&mut self, host: &str, flows: &[FlowRecord]) -> usize {
+        let mut lost = 0;
+        for some in flows.chunks(FLOWS_OF_LINE) {
+            let before = self.lost;
+            self.hand_over(&Message::Flows(host.to_owned(), some.to_vec()));
+            lost += if self.lost > before { some.len() } else { 0 };
+            self.lost = before;
+        }
+        lost
     }
 
     /// Notes that something was changed here.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use system::{privilege, sandbox};
 
 use super::command::Commands;
-use super::eve::EveFile;
+use super::eve::{self, EveFile};
 use super::history::History;
 use super::syslog::{self, Syslog};
 use super::{Message, journald};
@@ -15,6 +15,7 @@ use crate::companion;
 use crate::config::Records;
 use crate::failure::Failure;
 use crate::protocol::attacks::Attack;
+use crate::protocol::flow_record::FlowRecord;
 
 /// Longest line in bytes; a record is a few thousand at most.
 const LINE_MAX: u64 = 65_536;
@@ -78,6 +79,7 @@ impl Places {
                 self.trouble.clear();
             }
             Message::Tell(attack) => self.tell(&attack),
+            Message::Flows(host, flows) => self.tell_flows(&host, &flows),
             Message::Change(change) => self.keep(|history| history.change(&change)),
             Message::Holding(holding) => self.keep(|history| history.holding(&holding)),
         }
@@ -117,7 +119,7 @@ impl Places {
             let sent = journal.send(journald::fields(attack).as_bytes()).map(drop);
             self.note("journald", sent);
         }
-        if let Some(written) = self.eve.as_mut().map(|eve| eve.write(attack)) {
+        if let Some(written) = self.eve.as_mut().map(|eve| eve.write(&eve::lines(attack))) {
             self.note("records.eve_file", written);
         }
         if let Some(sent) = self.send_to_syslog(attack) {
@@ -128,6 +130,16 @@ impl Places {
         if let Some(ran) = commands.map(|commands| commands.run(attack, Instant::now())) {
             self.note("records.command", ran);
         }
+    }
+
+    /// Connections that are over are told in EVE alone.
+    fn tell_flows(&mut self, host: &str, flows: &[FlowRecord]) {
+        let interface = self.interface.clone();
+        let written = self.eve.as_mut().map(|eve| {
+            let mut lines = flows.iter().map(|flow| eve::flow(flow, host, &interface));
+            lines.try_for_each(|line| eve.write(&[line]))
+        });
+        written.into_iter().for_each(|written| self.note("records.eve_file", written));
     }
 
     /// A syslog daemon that was started anew is found again.

@@ -71,7 +71,7 @@ impl AwaitProof {
             }
             (Some(_), None) if knows_shifts => Ok(None),
             _ => {
-                ask(work);
+                ask(work, None);
                 Ok(None)
             }
         }
@@ -109,11 +109,14 @@ impl Heard {
     }
 }
 
-/// Makes the segment a question that every host answers, whether it has such a connection or not: a keep-alive.
-fn ask(work: &mut Work<'_, '_, '_>) {
+/// Makes the segment a question that every host answers, whether it has such a connection or not: a
+/// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its receiver
+/// a segment without data is not answered.
+fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
     let segment = &mut *work.segment;
     segment.truncate(0);
-    segment.sequence = segment.sequence.wrapping_sub(1);
+    let known = unacknowledged.filter(|known| ahead(*known, segment.sequence) < 0);
+    segment.sequence = known.unwrap_or(segment.sequence).wrapping_sub(1);
     (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
     work.context.acted(Rule::TcpHandshake);
 }
@@ -139,7 +142,7 @@ pub(crate) fn catch_up(
     if is_reset {
         question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
     } else {
-        ask(work);
+        ask(work, Some(sender.unacknowledged));
     }
     Ok(true)
 }

@@ -123,13 +123,40 @@ pub(crate) struct Flow {
     pub(crate) shift: Shift,
     /// The largest hop limit of a packet to the trusted side.
     pub(crate) hop_limit: u8,
+    /// The side that began it here.
+    pub(crate) opened_by: Side,
     /// Packets forwarded, by the side that they came from.
     pub(crate) packets: [u32; 2],
-    /// Bytes of data forwarded, by the side that they came from.
-    pub(crate) bytes: [u64; 2],
-    /// Whole seconds since boot.
+    pub(crate) bytes: Bytes,
+    /// When it began here and when it was seen last, in whole seconds since boot.
+    pub(crate) opened: u32,
     pub(crate) last_seen: u32,
     pub(crate) place: Place,
+}
+
+/// Bytes of data forwarded, by the side that they came from: each count has 48 bits, 26 days at
+/// a gigabit a second, and both take 12 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bytes {
+    low: [u32; 2],
+    high: [u16; 2],
+}
+
+impl Bytes {
+    const MAX: u64 = (1 << 48) - 1;
+
+    pub(crate) fn of(self, side: usize) -> u64 {
+        u64::from(self.high[side]) << 32 | u64::from(self.low[side])
+    }
+
+    pub(crate) fn both(self) -> [u64; 2] {
+        [self.of(0), self.of(1)]
+    }
+
+    pub(crate) fn add(&mut self, side: usize, len: usize) {
+        let sum = self.of(side).saturating_add(len as u64).min(Bytes::MAX);
+        (self.high[side], self.low[side]) = ((sum >> 32) as u16, sum as u32);
+    }
 }
 
 /// A million idle connections fit into a quarter of a gigabyte, the four bytes of a place in the table included.
@@ -175,6 +202,11 @@ pub(crate) const CLASSES: usize = Class::Blocked as usize + 1;
 impl Class {
     pub(crate) const ALL: [Class; CLASSES] =
         [Class::HalfOpen, Class::Closed, Class::Ended, Class::Closing, Class::Established, Class::Blocked];
+
+    /// Whether nothing of it passes any more but what is late.
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Class::Closed | Class::Ended | Class::Blocked)
+    }
 
     /// How long a connection may be silent, an established one for `idle`; `None` if for ever.
     pub(crate) fn timeout(self, idle: Duration) -> Option<Duration> {
@@ -249,6 +281,11 @@ impl State {
             return Some(made::refusals(key, initiator, next, shift));
         }
         Some(made::resets(key, self.next()?))
+    }
+
+    /// Whether the receiver of what side `from` sends must say first how far it is.
+    pub(crate) fn awaits_word_on(&self, from: Side) -> bool {
+        matches!(self, State::Established(established) if established.awaits[from as usize])
     }
 
     /// Gives back all memory.

@@ -13,6 +13,7 @@ mod acknowledgement;
 mod adoption;
 mod changes;
 mod closing;
+mod ended;
 mod established;
 pub(crate) mod events;
 mod flow;
@@ -21,6 +22,7 @@ mod header;
 mod made;
 mod memory;
 pub(crate) mod options;
+mod parked;
 mod question;
 mod quote;
 mod record;
@@ -36,7 +38,7 @@ mod told;
 
 use std::ops::RangeInclusive;
 
-use bump::{DropReason, Instant, Side};
+use bump::{DropReason, Frame, Instant, Side, time};
 use wire::layer::protocol;
 
 use crate::context::Context;
@@ -48,16 +50,20 @@ use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
 use changes::Changes;
+use ended::Ends;
 use events::{Event, Events};
-use flow::{Class, Ending, Flow, Key, State, Work, seconds};
+use flow::{Bytes, Class, Ending, Flow, Key, State, Work, seconds};
 use handshake::AwaitSynAck;
 use memory::Memory;
+use parked::Parking;
 use segment::{Segment, flag};
 use shift::Shift;
 use table::{Index, Place, Table};
 
+pub use ended::{Came, FlowEnd, Over};
 pub use flow::FlowId;
 pub(crate) use made::Made;
+pub(crate) use parked::Parked;
 pub use report::FlowReport;
 pub use told::{BadRecord, Told};
 
@@ -77,6 +83,10 @@ pub(crate) struct Flows {
     secret: keys::Key,
     /// What another scrubber is to be told.
     changes: Changes,
+    /// What waits after another scrubber's end.
+    parking: Parking,
+    /// What is over.
+    ends: Ends,
 }
 
 /// The rules of this room.
@@ -95,6 +105,8 @@ impl Flows {
             in_hand: None,
             secret: keys::Key::new(&keys.sequence),
             changes: Changes::default(),
+            parking: Parking::default(),
+            ends: Ends::default(),
         }
     }
 
@@ -131,7 +143,7 @@ impl Flows {
         let index = match found {
             Some(index) if !ends => index,
             Some(index) => {
-                self.forget(index);
+                self.forget(index, Over::Reused);
                 return self.open(context, key, ip, segment);
             }
             None => return self.open(context, key, ip, segment),
@@ -140,6 +152,9 @@ impl Flows {
         if context.from == Side::UNTRUSTED {
             flow.shift.back(segment);
         }
+        let (from, to) = (context.from, context.from.other());
+        let says = segment.says().then_some(segment.sequence);
+        let was_awaited = flow.state.awaits_word_on(to);
         let mut work = Work {
             segment,
             key,
@@ -153,6 +168,8 @@ impl Flows {
         let judged = flow.state.receive(&mut work);
         if judged.is_ok() {
             flow.pass(context, ip, segment);
+            let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
+            self.parking.note(index, says.filter(|_| flow.state.awaits_word_on(from)), has_spoken);
         }
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
@@ -197,8 +214,10 @@ impl Flows {
             state,
             shift,
             hop_limit: 0,
+            opened_by: context.from,
             packets: [0; 2],
-            bytes: [0; 2],
+            bytes: Bytes::default(),
+            opened: now,
             last_seen: now,
             place: Place::none(),
         };
@@ -253,14 +272,22 @@ impl Flows {
             self.events.report_rarely(context.now, events::Kind::FlowsFull, Event::FlowsFull);
             return Err(DropReason::FlowsFull);
         };
-        self.forget(index);
+        self.forget(index, Over::Evicted);
         Ok(())
     }
 
-    fn forget(&mut self, index: Index) {
-        if let Some(mut flow) = self.table.remove(index) {
-            flow.state.give_back(&mut self.memory);
+    /// Forgets a connection, which is over for the reason `over` if it was not before.
+    fn forget(&mut self, index: Index, over: Over) {
+        if let Some(flow) = self.remove(index).filter(|flow| !flow.place.class().is_over()) {
+            self.ends.enter(&flow, flow.last_seen, over);
         }
+    }
+
+    /// Forgets a connection, of which nothing is told.
+    fn remove(&mut self, index: Index) -> Option<Flow> {
+        let mut flow = self.table.remove(index)?;
+        flow.state.give_back(&mut self.memory);
+        Some(flow)
     }
 
     /// Ends the connection for both sides if a rule that applied says so.
@@ -288,6 +315,17 @@ impl Flows {
     /// Another packet comes next.
     pub(crate) fn put_down(&mut self) {
         self.in_hand = None;
+        self.parking.put_down();
+    }
+
+    /// Has the frame wait whose segment became a question to its receiver; other frames do not.
+    pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
+        self.parking.park(now, from, frame);
+    }
+
+    /// The frame whose receiver has just said how far it is.
+    pub(crate) fn take_answered(&mut self) -> Option<Parked> {
+        self.parking.take_answered()
     }
 
     /// A panic cut the judgement of a segment short: nothing of its connection passes any more.
@@ -305,8 +343,19 @@ impl Flows {
 
     /// Notes that a connection was seen, and that it is another one than before.
     fn touch(&mut self, index: Index, now: Instant) {
-        self.table.touch(index, seconds(now));
+        let last_seen = self.table.get(index).map_or(0, |flow| flow.last_seen);
+        let was_over = self.table.touch(index, seconds(now)).is_none_or(Class::is_over);
+        if let Some(flow) = self.table.get(index).filter(|flow| !was_over && flow.place.class().is_over()) {
+            let over = ended::over(&flow.state);
+            self.ends.enter(flow, if over == Over::Silent { last_seen } else { flow.last_seen }, over);
+        }
         self.changes.mark(index);
+    }
+
+    /// Connections that are over since this was called last, and how many more there ever were; of
+    /// the next ones at most `max` are kept.
+    pub(crate) fn take_ended(&mut self, max: usize) -> (Vec<FlowEnd>, u64) {
+        self.ends.take(max)
     }
 
     /// Segments that the scrubber itself wants sent beside the latest packet, in order.
@@ -317,6 +366,7 @@ impl Flows {
     /// Forgets at most `budget` connections whose time has come.
     pub(crate) fn tick(&mut self, at: Instant, budget: usize) {
         let now = seconds(at);
+        self.parking.expire(at);
         for _ in 0..budget {
             let Some(index) = self.table.expired(now) else {
                 if self.table.deadline().is_none_or(|deadline| seconds(deadline) > now) {
@@ -330,14 +380,14 @@ impl Flows {
                     flow.state = State::Ended(Ending::Expired);
                     self.touch(index, at);
                 }
-                _ => self.forget(index),
+                _ => self.forget(index, Over::Silent),
             }
         }
     }
 
     /// When [`tick`](Flows::tick) next has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.table.deadline()
+        time::earlier(self.table.deadline(), self.parking.deadline())
     }
 
     pub(crate) fn next_event(&mut self) -> Option<Event> {
@@ -387,9 +437,11 @@ impl Flows {
         }
         let state = State::Ended(Ending::Blocked { untold: None });
         let (shift, place) = (Shift::default(), Place::none());
-        let flow = Flow { key, state, shift, hop_limit: 0, packets: [0; 2], bytes: [0; 2], last_seen: now, place };
+        let (opened_by, packets, bytes) = (Side::UNTRUSTED, [0; 2], Bytes::default());
+        let (opened, last_seen, hop_limit) = (now, now, 0);
+        let flow = Flow { key, state, shift, hop_limit, opened_by, packets, bytes, opened, last_seen, place };
         if let (true, Some(index)) = (self.is_full(), self.table.dispensable(now)) {
-            self.forget(index);
+            self.forget(index, Over::Evicted);
         }
         let inserted = self.table.insert(flow);
         inserted.into_iter().for_each(|index| self.changes.mark(index));
@@ -409,7 +461,7 @@ impl Flows {
     /// Lets a blocked connection begin again. False if it was not blocked.
     pub(crate) fn unblock(&mut self, id: &FlowId) -> bool {
         let Some((index, Class::Blocked)) = self.known(id) else { return false };
-        self.forget(index);
+        self.remove(index);
         true
     }
 
@@ -424,7 +476,7 @@ impl Flow {
     fn pass(&mut self, context: &mut Context<'_>, ip: &mut Ip, segment: &mut Segment<'_>) {
         let from = context.from as usize;
         self.packets[from] = self.packets[from].saturating_add(1);
-        self.bytes[from] += segment.data().len() as u64;
+        self.bytes.add(from, segment.data().len());
         if context.from == Side::TRUSTED {
             self.shift.forth(segment);
             return;

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use bump::Side;
 
 use crate::tcp::established::{Agreed, Ecn, Established, Fin, Half, Scale, WINDOW_SCALE_MAX};
-use crate::tcp::flow::{Ending, Flow, Key, State};
+use crate::tcp::flow::{Bytes, Ending, Flow, Key, State};
 use crate::tcp::options::Few;
 use crate::tcp::shift::Shift;
 use crate::tcp::table::Place;
@@ -134,8 +134,12 @@ pub(crate) fn read(record: &[u8], now: u32, scrubbed: [bool; 2]) -> Option<Flow>
         _ => return None,
     };
     let key = Key { trusted, untrusted, trusted_port, untrusted_port, vlans };
-    let (packets, bytes, place) = ([0; 2], [0; 2], Place::none());
-    reader.0.is_empty().then_some(Flow { key, state, shift, hop_limit, packets, bytes, last_seen, place })
+    let (packets, bytes, place) = ([0; 2], Bytes::default(), Place::none());
+    // Who began it is not told; servers have the lower port.
+    let opened_by = if trusted_port > untrusted_port { Side::TRUSTED } else { Side::UNTRUSTED };
+    let opened = last_seen;
+    let flow = Flow { key, state, shift, hop_limit, opened_by, packets, bytes, opened, last_seen, place };
+    reader.0.is_empty().then_some(flow)
 }
 
 fn established(reader: &mut Reader<'_>, now: u32, scrubbed: [bool; 2]) -> Option<Established> {

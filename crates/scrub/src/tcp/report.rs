@@ -36,7 +36,7 @@ impl Flow {
             state: self.state.word(),
             retained_bytes: self.state.retained_bytes(),
             packets: self.packets,
-            bytes: self.bytes,
+            bytes: self.bytes.both(),
             idle: Duration::from_secs(u64::from(now.saturating_sub(self.last_seen))),
         }
     }

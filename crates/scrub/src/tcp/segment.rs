@@ -139,6 +139,11 @@ impl Segment<'_> {
         self.data
     }
 
+    /// Whether its sender sends it again until it is acknowledged.
+    pub(crate) fn says(&self) -> bool {
+        !self.data.is_empty() || self.has(flag::FIN)
+    }
+
     /// The sequence number behind the data; a FIN has it.
     pub(crate) fn end(&self) -> u32 {
         self.sequence.wrapping_add(self.data.len() as u32)

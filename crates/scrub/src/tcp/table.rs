@@ -35,6 +35,11 @@ impl Place {
     pub(crate) fn none() -> Place {
         Place { chain: NONE, previous: NONE, next: NONE, class: Class::HalfOpen, queued_at: 0 }
     }
+
+    /// In whose list it is.
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
 }
 
 #[derive(Debug)]
@@ -217,15 +222,18 @@ impl Table {
         self.lists[class as usize].len -= 1;
     }
 
-    /// Notes that a connection was seen, and moves it if it is of another class now.
-    pub(crate) fn touch(&mut self, index: Index, now: u32) {
-        let Some(flow) = self.get_mut(index) else { return };
+    /// Notes that a connection was seen, and moves it if it is of another class now; of which it was
+    /// before, if so.
+    pub(crate) fn touch(&mut self, index: Index, now: u32) -> Option<Class> {
+        let flow = self.get_mut(index)?;
         flow.last_seen = now;
-        let class = flow.state.class();
-        if class != flow.place.class {
-            self.unlink(index);
-            self.append(index, class, now);
+        let (class, before) = (flow.state.class(), flow.place.class);
+        if class == before {
+            return None;
         }
+        self.unlink(index);
+        self.append(index, class, now);
+        Some(before)
     }
 
     /// A connection that may make room for a new one: half-open ones first, then those that ended, then one that has been

@@ -54,9 +54,12 @@ impl Flows {
     /// Enters what another scrubber told, in the place of what is known of the connection. A table
     /// that is full makes room as for a connection of its own.
     pub(crate) fn take_record(&mut self, now: Instant, told: &[u8], both_directions: bool) -> Result<(), BadRecord> {
-        let flow = record::read(told, seconds(now), record::scrubbed(both_directions)).ok_or(BadRecord)?;
-        if let Some(index) = self.table.find(&flow.key) {
-            self.forget(index);
+        let mut flow = record::read(told, seconds(now), record::scrubbed(both_directions)).ok_or(BadRecord)?;
+        let known = self.table.find(&flow.key).and_then(|index| self.remove(index));
+        if let Some(before) = known {
+            // What passed here is not what passed there.
+            (flow.packets, flow.bytes) = (before.packets, before.bytes);
+            (flow.opened, flow.opened_by) = (before.opened, before.opened_by);
         }
         if flow.state.class() == Class::Blocked && self.table.len_of(Class::Blocked) >= BLOCKED_MAX {
             return Ok(());
@@ -65,7 +68,7 @@ impl Flows {
         if len == max
             && let Some(index) = self.table.dispensable(seconds(now))
         {
-            self.forget(index);
+            self.remove(index);
         }
         self.table.insert(flow);
         Ok(())
@@ -83,5 +86,6 @@ impl Flows {
             }
         }
         self.changes.clear();
+        self.parking.clear();
     }
 }

@@ -12,6 +12,7 @@ mod cable;
 mod captures;
 mod disguise;
 mod floods;
+mod flow_records;
 mod life;
 mod pair;
 mod raw;

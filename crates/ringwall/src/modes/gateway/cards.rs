@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use bump::{Ledger, Side};
 use scrub::Rule;
@@ -19,9 +20,10 @@ use super::paired::report::PairReport;
 use super::parts::{GateCard, GateFrames, GateMemory, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
-use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward};
+use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward, unix_ms};
 use crate::failure::Failure;
 use crate::monitor::Disk;
+use crate::protocol::flow_record::FlowRecord;
 use crate::protocol::{Answer, Ask};
 
 /// The cards of a gateway.
@@ -38,10 +40,30 @@ pub(super) struct Cards {
     warnings: Vec<String>,
     /// The configuration file as it was read last.
     file: GateConfig,
-    /// The sync link of a pair.
-    sync: Option<UdpSocket>,
-    /// Which links the data path of a pair knows of.
-    told_links: Option<pair::Cards>,
+    /// What the cards are to a gateway of a pair.
+    paired: Option<PairedCards>,
+    flows: FlowRecords,
+}
+
+/// What became of the records of connections that are over.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowRecords {
+    told: u64,
+    /// More than [`flows_per_s`](Records::flows_per_s) in a second.
+    left_out: u64,
+    /// The recorder was too slow.
+    lost: u64,
+}
+
+/// The other gateway must know at once what a card has no link for.
+struct PairedCards {
+    /// The sync link.
+    sync: UdpSocket,
+    /// Which links the data path knows of.
+    told: Option<pair::Cards>,
+    /// How often the cards are read, and when they were.
+    every: Duration,
+    read_at: Instant,
 }
 
 /// Messages of the sync link that are taken at once, and bytes of the longest.
@@ -59,7 +81,18 @@ impl Cards {
         warnings: Vec<String>,
     ) -> Cards {
         let (disk, trusted, file) = (disk.clone(), trusted.to_owned(), GateConfig::default());
-        Cards { gate, disk, trusted, gateway, follower, probes, warnings, file, sync: None, told_links: None }
+        Cards {
+            gate,
+            disk,
+            trusted,
+            gateway,
+            follower,
+            probes,
+            warnings,
+            file,
+            paired: None,
+            flows: FlowRecords::default(),
+        }
     }
 
     /// Has changes of the file named against what it said at the start.
@@ -67,13 +100,14 @@ impl Cards {
         self.file = file;
     }
 
-    /// Hands what comes on the sync link to the data path.
-    pub(super) fn hear_on(&mut self, sync: Option<UdpSocket>) {
-        self.sync = sync;
+    /// Hands what comes on the sync link to the data path, and tells it each heartbeat which cards
+    /// have a link.
+    pub(super) fn pair_on(&mut self, sync: UdpSocket, heartbeat: Duration) {
+        self.paired = Some(PairedCards { sync, told: None, every: heartbeat, read_at: Instant::now() });
     }
 
     fn hear_messages(&self, link: &Link<Scrubbed>) {
-        let Some(sync) = &self.sync else { return };
+        let Some(PairedCards { sync, .. }) = &self.paired else { return };
         let mut messages = Vec::new();
         let mut room = [0; MESSAGE_ROOM];
         // An error is that of a message sent before, to a gateway that is not there.
@@ -94,10 +128,27 @@ impl Cards {
     /// Tells a gateway of a pair which cards have a link; again, if a busy data path took nothing.
     fn tell_links(&mut self, link: &Link<Scrubbed>) {
         let cards = paired::start::cards(&self.gateway);
-        let is_due = self.sync.is_some() && self.told_links != Some(cards);
-        if is_due && link.order(Order::Pair(PairOrder::Cards(cards))).is_ok() {
-            self.told_links = Some(cards);
+        let Some(PairedCards { told, .. }) = &mut self.paired else { return };
+        if *told != Some(cards) && link.order(Order::Pair(PairOrder::Cards(cards))).is_ok() {
+            *told = Some(cards);
         }
+    }
+
+    /// Enters what the kernel tells of the cards.
+    fn hear_changes(&mut self, journal: &mut Journal, link: &Link<Scrubbed>) -> Result<(), Failure> {
+        while let Some((role, change)) = self.follower.next_change().map_err(Failure::new)? {
+            self.take_note(role, change, journal, link)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the cards of a pair's gateway are to be read again.
+    fn is_look_due(&mut self) -> bool {
+        let paired = self.paired.as_mut().filter(|paired| paired.read_at.elapsed() >= paired.every);
+        paired.is_some_and(|paired| {
+            paired.read_at = Instant::now();
+            true
+        })
     }
 
     /// Enters what happened to a card; an error if it cannot go on.
@@ -164,13 +215,20 @@ impl Ward for Cards {
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.follower.descriptors().chain(self.sync.iter().map(AsFd::as_fd)).collect()
+        let syncs = self.paired.iter().map(|paired| paired.sync.as_fd());
+        self.follower.descriptors().chain(syncs).collect()
+    }
+
+    fn patience(&self) -> Duration {
+        self.paired.as_ref().map_or(Duration::MAX, |paired| paired.every)
     }
 
     fn follow(&mut self, journal: &mut Journal, link: &Link<Scrubbed>) -> Result<(), Failure> {
         self.hear_messages(link);
-        while let Some((role, change)) = self.follower.next_change().map_err(Failure::new)? {
-            self.take_note(role, change, journal, link)?;
+        self.hear_changes(journal, link)?;
+        if self.is_look_due() {
+            self.follower.look().map_err(Failure::new)?;
+            self.hear_changes(journal, link)?;
         }
         self.tell_links(link);
         Ok(())
@@ -196,6 +254,21 @@ impl Ward for Cards {
     // A gateway has no address, and believes nobody.
     fn around(&self, _snapshot: &Snapshot<Scrubbed>) -> Around {
         Around { asks_in_clear: true, ..Around::default() }
+    }
+
+    fn ended_flows(&mut self, link: &Link<Scrubbed>) -> Vec<FlowRecord> {
+        let max = self.file.records.flows_per_s as usize;
+        let Ok(ended) = link.question(|reply| Command::Order(Order::TakeEnded(max, reply))) else { return Vec::new() };
+        let unix_ms = ended.now.wall.map_or_else(unix_ms, |wall| wall.unix_ms);
+        let records = ended.records(unix_ms);
+        self.flows.told += records.len() as u64;
+        self.flows.left_out = ended.left_out;
+        records
+    }
+
+    fn lose_flows(&mut self, count: usize) {
+        self.flows.told -= count as u64;
+        self.flows.lost += count as u64;
     }
 
     // A scrubber wants nothing of the kernel.
@@ -224,6 +297,11 @@ impl Ward for Cards {
                 counters.insert("mirror_sent_frames".to_owned(), mirror.sent);
                 counters.insert("mirror_lost_frames".to_owned(), mirror.lost);
             }
+        }
+        if self.file.records.flows_per_s > 0 {
+            let FlowRecords { told, left_out, lost } = self.flows;
+            counters.insert("flow_records_told".to_owned(), told);
+            counters.insert("flow_records_left_out".to_owned(), left_out + lost);
         }
         Answer::Gate(Box::new(GateStatus {
             version: being.version.clone(),

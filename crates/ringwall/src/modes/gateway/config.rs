@@ -77,6 +77,13 @@ pub(crate) struct PairSection {
     pub(crate) records_per_s: Bounded<RECORDS_MIN, RECORDS_MAX>,
 }
 
+impl PairSection {
+    /// Between two heartbeats.
+    pub(crate) fn heartbeat(&self) -> Duration {
+        Duration::from_millis(self.heartbeat_ms.get())
+    }
+}
+
 fn priority() -> u8 {
     100
 }

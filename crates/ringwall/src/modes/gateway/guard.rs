@@ -6,6 +6,7 @@ use bump::{Instant, Now, Sink};
 use scrub::{Event, FlowId, Scrubber};
 use system::null::NullBump;
 
+use super::ended::Ended;
 use super::kind::{Order, Scrubbed, Scrubbing, Wish};
 use crate::daemon::{Described, Guard};
 use crate::protocol::About;
@@ -49,6 +50,10 @@ impl Guard<Scrubbed> for Scrubber {
             Order::ListFlows(wanted, reply) => {
                 let flows = self.flows(now.since_boot).filter(|report| wanted.takes(report)).take(wanted.limit);
                 reply.give(flows.collect());
+            }
+            Order::TakeEnded(max, reply) => {
+                let (flows, left_out) = self.take_ended(max);
+                reply.give(Ended { flows, left_out, now });
             }
             Order::Block(wanted, reply) => {
                 let flow = &wanted.flow;

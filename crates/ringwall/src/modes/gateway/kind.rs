@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use pair::NotNow;
 use scrub::{FlowId, FlowReport};
 
+use super::ended::Ended;
 use super::paired::report::PairReport;
 use crate::daemon::{Kind, Reply};
 
@@ -48,6 +49,8 @@ pub(crate) struct MirrorCounters {
 pub(crate) enum Order {
     /// List the connections that are asked for.
     ListFlows(Wanted, Reply<Vec<FlowReport>>),
+    /// Hand over the connections that are over, and keep at most so many until the next time.
+    TakeEnded(usize, Reply<Ended>),
     /// Block a connection, and say whether that changed anything.
     Block(Blocking, Reply<Result<bool, OnStandby>>),
     /// What only a gateway of a pair does.

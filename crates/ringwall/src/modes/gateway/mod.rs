@@ -16,6 +16,7 @@
 mod cards;
 mod condemned;
 pub(crate) mod config;
+mod ended;
 mod fields;
 mod flows;
 mod guard;

@@ -143,7 +143,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.null {
         return start(NullBump::passing(), way);
     }
-    start(Scrubber::new(settings, keys), way)
+    let mut scrubber = Scrubber::new(settings, keys);
+    // What is over before the supervisor asks first is kept as well.
+    scrubber.take_ended(plan.as_read.records.flows_per_s as usize);
+    start(scrubber, way)
 }
 
 /// What is ready before the first frame.
@@ -184,12 +187,14 @@ fn prepare(
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
-    let joined = plan.as_read.pair.as_ref().zip(secret);
-    let joined = joined.map(|(section, secret)| paired::start::join(section, secret, &gateway)).transpose()?;
-    let (joined, sync) = joined.unzip();
+    let section = plan.as_read.pair.as_ref();
+    let joined = section.zip(secret).map(|(section, secret)| paired::start::join(section, secret, &gateway));
+    let (joined, sync) = joined.transpose()?.unzip();
     let mut cards = Cards::new(gate.clone(), disk, &plan.trusted, gateway, follower, probes, warnings);
     cards.follow_file(plan.as_read.clone());
-    cards.hear_on(sync);
+    if let Some((section, sync)) = section.zip(sync) {
+        cards.pair_on(sync, section.heartbeat());
+    }
     let here = Here { host: system::host_name(), interface: plan.trusted.clone(), mode: "gate".to_owned() };
     let socket = config::socket(&gate.run_dir, &plan.trusted);
     let mut supervisor = Supervisor::open(cards, socket, "gate.run_dir", disk, (here, companions))?;

@@ -56,6 +56,22 @@ impl GatewayFollower {
         Ok(self.pending.pop_front())
     }
 
+    /// Reads the cards, of which [`next_change`](Self::next_change) has left nothing to report. Linux
+    /// tells of a carrier that is lost no sooner than a second after it told of another one,
+    /// whichever card of the machine that was (`net/core/link_watch.c`); who reads a card has its
+    /// carrier as it is.
+    ///
+    /// # Errors
+    /// Fails if a routing socket fails.
+    pub fn look(&mut self) -> io::Result<()> {
+        let mut observed = Vec::new();
+        for (role, watch) in &mut self.watches {
+            observed.push((*role, watch.resynchronise()?));
+        }
+        observed.into_iter().for_each(|(role, steps)| self.enter(role, steps));
+        Ok(())
+    }
+
     fn enter(&mut self, role: Role, steps: Vec<Step>) {
         let mut changes = VecDeque::new();
         for step in &steps {

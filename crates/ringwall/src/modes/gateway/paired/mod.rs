@@ -293,6 +293,10 @@ impl<G: Guard<Scrubbed> + HasScrubber> Guard<Scrubbed> for Paired<G> {
             }
             // What is blocked here would not be there, and the next record would undo it.
             Order::Block(_, reply) if self.role == Role::Standby => reply.give(Err(OnStandby)),
+            // What is forgotten here is not over.
+            Order::TakeEnded(_, reply) if self.role == Role::Standby => {
+                self.within(sink, |bump, sink| bump.obey(now, Order::TakeEnded(0, reply), sink));
+            }
             order => self.within(sink, |bump, sink| bump.obey(now, order, sink)),
         }
         self.follow(at, sink);

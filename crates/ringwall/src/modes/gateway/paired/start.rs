@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::net::UdpSocket;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 use pair::{Cards, Pair, Secret, Settings};
 use scrub::Keys;
@@ -80,7 +79,7 @@ pub(crate) fn join(section: &PairSection, secret: Secret, gateway: &Gateway) -> 
     let settings = Settings {
         priority: section.priority,
         preempt: section.preempt,
-        heartbeat: Duration::from_millis(section.heartbeat_ms.get()),
+        heartbeat: section.heartbeat(),
         records_per_s: u32::try_from(section.records_per_s.get()).unwrap_or(u32::MAX),
     };
     let now = Clock::new().now().since_boot;
