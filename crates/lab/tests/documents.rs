@@ -105,6 +105,18 @@ fn a_link_that_leads_nowhere_is_found() {
     assert_eq!(anchors("# Words: `code`, and more\n```\n# none\n```\n"), ["words-code-and-more"]);
 }
 
+/// Records are not in it: `packaging/book.sh` puts them behind their index.
+#[test]
+fn the_book_has_every_page() {
+    const SUMMARY: &str = "docs/SUMMARY.md";
+    let pages: Vec<String> = links(&read(SUMMARY)).iter().filter_map(|link| resolve(SUMMARY, link)).collect();
+    let is_record = |name: &str| name.starts_with("docs/decisions/") && name != "docs/decisions/README.md";
+    let missing: Vec<String> =
+        documents().into_iter().filter(|name| name != SUMMARY && !is_record(name) && !pages.contains(name)).collect();
+    assert!(pages.len() > 40, "{} pages", pages.len());
+    assert!(missing.is_empty(), "pages that {SUMMARY} lacks: {missing:?}");
+}
+
 #[test]
 fn every_decision_record_is_in_the_index_with_its_status() {
     const INDEX: &str = "docs/decisions/README.md";
