@@ -1,7 +1,7 @@
 # `make help` says what there is. What takes more than a line stands in packaging/.
 PREFIX ?= /usr/local
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-machine fuzz sim bench model install package reproducible release clean
+.PHONY: help demo check test test-machine fuzz sim bench model book install package reproducible release clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ bench: ## Tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots
 
 model: ## Check the models of model/ and print each query's verdict (ARGS="--quick"); installs Verifpal below target/
 	@packaging/model.sh $(ARGS)
+
+book: ## All documents as a book for a browser, in target/book/html, links checked; installs mdBook below target/
+	@packaging/book.sh
 
 install: ## Install program, units and manual page below PREFIX (/usr/local) and DESTDIR, and make /etc/ringwall
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh

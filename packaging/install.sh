@@ -98,4 +98,4 @@ fi
 if [ -z "$root" ] && [ -d /run/systemd/system ]; then
     as_root systemctl daemon-reload
 fi
-echo "installed $root$sbin/ringwall; next: docs/operating.md, or man ringwall"
+echo "installed $root$sbin/ringwall; next: docs/manual/install.md, or man ringwall"

@@ -45,7 +45,7 @@ for file in sbin/ringwall lib/ringwall/closed.sh lib/systemd/system/ringwall@.se
     lib/udev/rules.d/70-ringwall.rules lib/sysusers.d/ringwall.conf lib/tmpfiles.d/ringwall.conf \
     share/man/man8/ringwall.8.gz share/man/man5/ringwall.toml.5.gz share/bash-completion/completions/ringwall \
     share/zsh/vendor-completions/_ringwall share/fish/vendor_completions.d/ringwall.fish \
-    share/doc/ringwall/ringwall.cdx.json share/doc/ringwall/operating.md.gz; do
+    share/doc/ringwall/ringwall.cdx.json share/doc/ringwall/manual.md.gz; do
     [ -s "$tree/usr/$file" ] || fail "the package lacks /usr/$file"
 done
 [ -s "$tree/etc/apparmor.d/usr.sbin.ringwall" ] || fail "the package lacks its AppArmor profile"

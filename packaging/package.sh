@@ -70,9 +70,11 @@ changelog_of_package() {
 
 stage_documents() {
     put 644 packaging/debian/copyright usr/share/doc/ringwall/copyright
-    for page in operating threats; do
-        gzip -9n <"docs/$page.md" >"$documents/$page.md.gz"
-    done
+    gzip -9n <docs/threats.md >"$documents/threats.md.gz"
+    # One file: pages share their words, and a reader searches in all of them. The keys are
+    # ringwall.toml(5) already.
+    find docs/manual -name '*.md' ! -name configuration.md | LC_ALL=C sort | xargs cat |
+        gzip -9n >"$documents/manual.md.gz"
     gzip -9n <CHANGELOG.md >"$documents/changelog.gz"
     changelog_of_package | gzip -9n >"$documents/changelog.Debian.gz"
     for page in "$tree"/usr/share/man/man*/*; do

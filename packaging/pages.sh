@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes packaging/pages anew: manual pages and completions, from the command line's declarations and docs/operating.md. A test of
-# the crate compares them.
+# Writes packaging/pages anew: manual pages and completions, from the command line's declarations and
+# docs/manual/configuration.md. A test of the crate compares them.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/common.sh

@@ -24,7 +24,8 @@ pub enum Fate {
 
 macro_rules! drop_reasons {
     ($($variant:ident, $word:literal, $meaning:literal, $remedy:literal;)+) => {
-        /// Why a frame was dropped: the index of a counter, a word in the log and a row in `docs/operating.md`.
+        /// Why a frame was dropped: the index of a counter, a word in the log and a row in
+        /// `docs/manual/drop-reasons.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum DropReason {

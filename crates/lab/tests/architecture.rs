@@ -434,16 +434,17 @@ fn a_mode_is_compared_by_name_in_its_room_only() {
 
 #[test]
 fn every_drop_reason_has_its_row_in_the_manual() {
-    let manual = read("docs/operating.md");
+    const PAGE: &str = "docs/manual/drop-reasons.md";
+    let manual = read(PAGE);
     let reasons = drop_reasons();
     assert!(reasons.len() > 40, "the macro in fate.rs is read: {} reasons", reasons.len());
     let rows: Vec<String> =
         reasons.iter().map(|[word, meaning, remedy]| format!("| `{word}` | {meaning} | {remedy} |")).collect();
     let missing: Vec<String> = rows.iter().filter(|row| !manual.lines().any(|line| line == *row)).cloned().collect();
-    assert_none(&missing, "rows that docs/operating.md lacks or has otherwise");
+    assert_none(&missing, &format!("rows that {PAGE} lacks or has otherwise"));
     let rows_there = manual.lines().skip_while(|line| !line.starts_with("| reason | meaning | remedy |")).skip(2);
     let there = rows_there.take_while(|line| line.starts_with('|')).count();
-    assert_eq!(there, rows.len(), "docs/operating.md has rows for reasons that are gone");
+    assert_eq!(there, rows.len(), "{PAGE} has rows for reasons that are gone");
 }
 
 /// Word, meaning and remedy of every reason, as `bump` declares them.
@@ -495,7 +496,10 @@ fn commands_in_the_documents_exist() {
     let sources = |room: &str| product_files(room).iter().map(|file| read(file)).collect::<String>();
     let programs = [("ringwall", sources("ringwall")), ("ringwall-lab", sources("lab"))];
     let mut wrong = Vec::new();
-    for document in ["README.md", "CONTRIBUTING.md", "docs/operating.md"] {
+    let pages: Vec<String> = ["docs/manual", "docs/contributing"].iter().flat_map(|room| files_below(room)).collect();
+    assert!(pages.len() > 25, "{} pages", pages.len());
+    let documents = ["README.md", "CONTRIBUTING.md", "docs/tutorial.md"].map(str::to_owned);
+    for document in documents.iter().chain(&pages) {
         for line in commands(&read(document)) {
             let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word == "sudo").collect();
             let known = match words.split_first() {
@@ -554,7 +558,7 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
     let of_sections = |file: &String| file.contains("/config/") || file.ends_with("/config.rs");
     let source: String =
         product_files("ringwall").iter().filter(|file| of_sections(file)).map(|file| read(file)).collect();
-    let manual = read("docs/operating.md");
+    let manual = read("docs/manual/configuration.md");
     let mut wrong = Vec::new();
     for (section, kind, example) in [
         ("host", "Host", Some("host.toml")),
@@ -581,7 +585,7 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         let sections = ["legacy", "exception", "management", "known_hosts", "relays", "peers"];
         for key in keys.filter(|key| !key.starts_with("struct") && !sections.contains(key)) {
             if !manual.contains(&format!("| `{section}.{key}` |")) {
-                wrong.push(format!("docs/operating.md lacks {section}.{key}"));
+                wrong.push(format!("docs/manual/configuration.md lacks {section}.{key}"));
             }
             let is_there =
                 |text: &str| text.contains(&format!("{key} = ")) || text.contains(&format!("[{section}.{key}]"));

@@ -40,7 +40,7 @@ fn pages_in_the_tree_are_those_of_this_program() {
 fn pages() -> io::Result<BTreeMap<String, Vec<u8>>> {
     let mut command = Cli::command();
     command.build();
-    let manual = std::fs::read_to_string(tree().join("docs/operating.md"))?;
+    let manual = std::fs::read_to_string(tree().join("docs/manual/configuration.md"))?;
     let mut found = BTreeMap::from([
         ("ringwall.8".to_owned(), commands_page(&command)?),
         ("ringwall.toml.5".to_owned(), keys_page(&manual).into_bytes()),

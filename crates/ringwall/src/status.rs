@@ -303,7 +303,7 @@ impl Account for Status {
         found.attacked(&self.attacks);
         self.takeover.judge(&mut found);
         for warning in self.takeover.warnings.iter().chain(&self.warnings) {
-            found.enter(true, Level::Warning, warning, "see docs/operating.md");
+            found.enter(true, Level::Warning, warning, "see docs/manual/troubleshooting.md");
         }
         found.untold(&self.attacks);
         found.verdict()

@@ -108,7 +108,7 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Attacks, kind by kind\n\n\
          Made by `cargo run -p bump --example records`; a test compares. How they are found, and where they are\n\
-         told, is in [operating.md](operating.md#attacks).\n\n\
+         told, is in [the manual](manual/attacks.md).\n\n\
          | kind | severity | what is said | what to do |\n|---|---|---|---|\n",
     );
     for kind in Kind::ALL {

@@ -22,7 +22,8 @@ use crate::net::{Frame, process};
 /// REQUESTs of one client, and how fast they come.
 const RENEWALS: u32 = 100;
 const RENEWALS_PER_SECOND: u32 = 50;
-/// What a server looks at of one client in a minute (docs/operating.md, `dhcp.messages_per_minute`).
+/// What a server looks at of one client in a minute (docs/manual/configuration.md,
+/// `dhcp.messages_per_minute`).
 const LOOKED_AT: usize = 30;
 /// How fast others' REQUESTs come.
 const PER_SECOND: u32 = 20;

@@ -47,7 +47,7 @@ impl Payload {
 
     fn bytes(self) -> Vec<u8> {
         match self {
-            Payload::Text => include_str!("../../../../docs/operating.md").into(),
+            Payload::Text => include_str!("../../../../docs/protocol.md").into(),
             Payload::Random => {
                 let mut random = Generator::from_seed([1; 32]);
                 (0..256).flat_map(|_| random.bytes::<1024>()).collect()

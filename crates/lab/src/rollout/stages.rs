@@ -1,4 +1,4 @@
-//! The stages of the rollout, in the order of docs/operating.md.
+//! The stages of the rollout, in the order of docs/manual/migration.md.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

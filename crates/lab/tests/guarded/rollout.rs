@@ -1,4 +1,4 @@
-//! The rollout of docs/operating.md on a small LAN: by its commands alone, under traffic between all
+//! The rollout of docs/manual/migration.md on a small LAN: by its commands alone, under traffic between all
 //! pairs, with printers, and with an attacker who never stops.
 
 use std::time::Duration;

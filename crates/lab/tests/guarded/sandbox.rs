@@ -112,7 +112,7 @@ fn a_shield_is_inside_and_takes_new_keys() {
     });
 }
 
-/// docs/operating.md lists what a daemon of mode `cll` calls; a traced one calls nothing else.
+/// docs/manual/sandbox.md lists what a daemon of mode `cll` calls; a traced one calls nothing else.
 #[test]
 fn a_running_daemon_makes_the_calls_that_are_listed_and_no_others() {
     let plan = LanPlan { hosts: vec!["a", "b"], ..LanPlan::default() };
@@ -139,7 +139,7 @@ fn trace_a_daemon(stage: &Stage) -> Outcome {
     println!("{} calls: {seen:?}", seen.len());
     assert!(["sendmmsg", "exit_group"].iter().all(|call| seen.contains(call)), "no work: {text}");
     let unlisted: Vec<_> = seen.difference(&listed()).copied().collect();
-    assert!(unlisted.is_empty(), "{unlisted:?} are not in docs/operating.md");
+    assert!(unlisted.is_empty(), "{unlisted:?} are not in docs/manual/sandbox.md");
     Ok(())
 }
 
@@ -151,9 +151,9 @@ fn called(line: &str) -> Option<&str> {
     (name.bytes().all(is_name) && name != "restart_syscall").then_some(name)
 }
 
-/// What docs/operating.md lists of mode `cll`: names in backquotes.
+/// What docs/manual/sandbox.md lists of mode `cll`: names in backquotes.
 fn listed() -> BTreeSet<&'static str> {
-    let page = include_str!("../../../../docs/operating.md");
+    let page = include_str!("../../../../docs/manual/sandbox.md");
     let (_, list) = page.split_once("of mode `cll` makes these system calls:").expect("the list");
     let (list, _) = list.split_once(". ").expect("its end");
     list.split('`').skip(1).step_by(2).collect()

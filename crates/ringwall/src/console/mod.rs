@@ -41,7 +41,7 @@ pub(crate) const COMMAND: &str = "console-door";
 
 /// Where it listens if nothing else is said.
 const LISTEN: &str = "127.0.0.1:9479";
-/// The history that operating.md proposes.
+/// The history that docs/manual/configuration.md proposes.
 const HISTORY: &str = "/var/lib/ringwall/history.db";
 
 /// Options of `ringwall console`

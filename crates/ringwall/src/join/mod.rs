@@ -312,7 +312,7 @@ impl Joining<'_> {
         if role == Role::Distributor {
             let what =
                 format!("this is the identity of a server of the site ({role}), which needs more than `join` writes");
-            return Err(Failure::new(format!("{what}; write {} by docs/operating.md", self.config.display())));
+            return Err(Failure::new(format!("{what}; write {} by docs/manual/signed-arp.md", self.config.display())));
         }
         let file = &self.config;
         if file.exists() && !self.arguments.force {

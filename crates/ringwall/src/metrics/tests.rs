@@ -245,7 +245,7 @@ fn every_counter_of_the_ports_is_told_once() {
 fn the_document_names_every_metric() {
     let mut page = String::from(
         "# Metrics\n\nMade by `packaging/pages.sh`; a test compares. How they are scraped is in \
-         [operating.md](operating.md#metrics). Each sample but that of `ringwall_build_info` has the label\n\
+         [the manual](manual/monitoring.md#metrics). Each sample but that of `ringwall_build_info` has the label\n\
          `interface`; of a gateway that is the trusted one. Labels are never free text of strangers.\n\n\
          | metric | meaning |\n|---|---|\n",
     );

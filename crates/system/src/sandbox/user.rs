@@ -47,7 +47,7 @@ impl User {
             }
         }
         if let Some((name, ..)) = accounts.lines().filter_map(entry).find(|(_, uid, _)| *uid == UNNAMED_ID) {
-            let line = format!("{name} has the number {UNNAMED_ID}; make an account {NAME} (docs/operating.md)");
+            let line = format!("{name} has the number {UNNAMED_ID}; make an account {NAME} (docs/manual/sandbox.md)");
             return Err(io::Error::other(line));
         }
         Ok(User { uid: UNNAMED_ID, gid: UNNAMED_ID, is_named: false })

@@ -212,7 +212,7 @@ impl Account for GateStatus {
         for warning in &self.warnings {
             let is_null = warning.contains("NOTHING is scrubbed");
             let level = if is_null { Level::Critical } else { Level::Warning };
-            found.enter(true, level, warning, "see docs/operating.md");
+            found.enter(true, level, warning, "see docs/manual/gateway.md");
         }
         self.pair.iter().for_each(|pair| pair.findings(&mut found));
         found.untold(&self.attacks);

@@ -1,5 +1,5 @@
 //! Which command of `ringwall site` is done over the service, by which process, and who may order
-//! it. The table in docs/operating.md says the same; a test compares them.
+//! it. The table in docs/manual/site.md says the same; a test compares them.
 
 use std::path::PathBuf;
 

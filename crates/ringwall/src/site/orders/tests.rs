@@ -4,7 +4,7 @@ use clap::{Command, Subcommand as _};
 
 use super::*;
 
-const MANUAL: &str = include_str!("../../../../../docs/operating.md");
+const MANUAL: &str = include_str!("../../../../../docs/manual/site.md");
 
 /// A command as somebody would give it, so that it can be parsed.
 fn sample(command: &str) -> String {

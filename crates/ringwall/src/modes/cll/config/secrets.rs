@@ -30,7 +30,7 @@ impl Cll {
     /// The pre-shared keys in force, the one that is used first.
     pub(super) fn pre_shared(&self) -> Result<Vec<PreSharedKey>, Failure> {
         let Some(file) = &self.pre_shared_key else { return Ok(Vec::new()) };
-        let remedy = "put one or two blocks RINGWALL PRESHARED KEY of 32 random bytes in it (see docs/operating.md)";
+        let remedy = "put one or two blocks RINGWALL PRESHARED KEY of 32 random bytes in it (see docs/manual/keys.md)";
         let text = read_private(file).map_err(|error| Failure::file(file, error, remedy))?;
         PreSharedKey::all_from_pem(&text).map_err(|error| Failure::file(file, error, remedy))
     }
