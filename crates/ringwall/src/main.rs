@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use akd::AkdCommand;
 use client::{AskArgs, EventsArgs, ExplainArgs};
@@ -285,13 +285,13 @@ fn run(command: Command) -> Result<(), Failure> {
 /// The log goes to the standard error. Where systemd reads it, it has its own times, and each line says its priority.
 /// `RINGWALL_LOG` sets the level.
 fn start_log(json: bool) {
-    let filter = EnvFilter::try_from_env("RINGWALL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    let wanted = std::env::var("RINGWALL_LOG").ok().and_then(|level| level.parse::<LevelFilter>().ok());
+    let log = tracing_subscriber::fmt().with_max_level(wanted.unwrap_or(LevelFilter::INFO)).with_target(false);
     let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
     match (json, is_journal) {
         (true, _) => log.with_writer(std::io::stderr).json().init(),
-        (false, true) => log.with_writer(output::Prioritised).with_ansi(false).without_time().init(),
-        (false, false) => log.with_writer(std::io::stderr).with_ansi(false).init(),
+        (false, true) => log.with_writer(output::Prioritised).without_time().init(),
+        (false, false) => log.with_writer(std::io::stderr).init(),
     }
 }
 
