@@ -22,7 +22,8 @@ const CONFINED: &str = "RINGWALL_CONFINED";
 pub(crate) const MISSING: u8 = 77;
 /// Units of hosts, and the name of what loosens them.
 const UNITS: [&str; 2] = ["ringwall", "ringwall-akd"];
-const DROP_IN: &str = "20-ringwall-namespace.conf";
+// Behind `in-place.conf`, which administrators of the version before have copied there.
+const DROP_IN: &str = "zz-ringwall-namespace.conf";
 
 /// Whether a daemon of this configuration needs a namespace: it has one since an earlier start, or
 /// would make one.
@@ -34,7 +35,8 @@ fn needs_namespace(config: &Config) -> Result<bool, Failure> {
     Ok(match config.way().0 {
         Way::Namespace | Way::Auto => true,
         Way::Filter => false,
-        Way::InPlace => host.takeover == Way::Auto && note(config).exists(),
+        // Early in the boot that directory may not be mounted yet, and a start that fails is seconds late.
+        Way::InPlace => host.takeover == Way::Auto && (note(config).exists() || !host.state_dir.exists()),
     })
 }
 
@@ -67,8 +69,21 @@ pub(super) fn go_over(config: &Config, reason: &str) -> Result<(), Failure> {
     if !is_confined() {
         return Ok(());
     }
-    files::write(&note(config), &format!("{reason}\n"), Secrecy::Secret, Overwrite::Force).map_err(Failure::new)?;
+    write(config, reason)?;
     Err(missing(config, "another way than in place takes a namespace"))
+}
+
+/// A card that an earlier start has taken over by namespace, as "auto" lets it: the next boot is to
+/// have the rights for that at once.
+pub(super) fn stays_over(config: &Config) -> Result<(), Failure> {
+    match config.host.takeover == Way::Auto && config.way().0 == Way::InPlace && !note(config).exists() {
+        true => write(config, "an earlier start has taken it over by namespace"),
+        false => Ok(()),
+    }
+}
+
+fn write(config: &Config, reason: &str) -> Result<(), Failure> {
+    files::write(&note(config), &format!("{reason}\n"), Secrecy::Secret, Overwrite::Force).map_err(Failure::new)
 }
 
 /// The card stays in place, or is given back: the next start tries that way first.
@@ -145,6 +160,9 @@ mod tests {
         for more in confined {
             assert_eq!(loosened(place.path(), &format!("{host}{more}")), [""; 0], "{more}");
         }
+        // The disk with the state is not there yet.
+        let absent = host.replace("STATE", "/nowhere/at/all");
+        assert_eq!(loosened(place.path(), &absent), both);
         // An earlier start has found that the card cannot stay where it is.
         let note = place.path().join("rwnone0.not-in-place");
         fs::write(&note, "a reason\n").expect("ours");
@@ -153,5 +171,16 @@ mod tests {
         forget(&Config::read(&note, &host.replace("STATE", &place.path().display().to_string())).expect("valid"))
             .expect("removed");
         assert_eq!(loosened(place.path(), host), [""; 0]);
+    }
+
+    #[test]
+    fn who_is_over_already_is_loosened_in_the_next_boot() {
+        let place = tempfile::tempdir().expect("a directory");
+        let host = format!("[host]\ninterface = \"rwnone0\"\nstate_dir = \"{}\"\n", place.path().display());
+        for (more, is_noted) in [("takeover = \"namespace\"\n", false), ("", true)] {
+            let config = Config::read(&place.path().join("it"), &format!("{host}{more}")).expect("valid");
+            stays_over(&config).expect("written");
+            assert_eq!(note(&config).exists(), is_noted, "{more}");
+        }
     }
 }

@@ -287,8 +287,10 @@ pub(super) fn take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Resu
         }
         taken => {
             let taken = taken?;
-            if taken.way == Way::InPlace {
-                rights::forget(config)?;
+            match taken.way {
+                Way::InPlace => rights::forget(config)?,
+                Way::Namespace => rights::stays_over(config)?,
+                Way::Auto | Way::Filter => {}
             }
             Ok(taken)
         }
