@@ -68,6 +68,7 @@ impl Plan {
             let row = |what: &str| format!("{}/{what}", part.fault().word());
             [
                 Gate::on_row(row("outage"), Quantity::Statistic("max"), Bound::AtMost(1000.0)),
+                Gate::on_row(row("runs_failed"), Quantity::Median, Bound::AtMost(0.0)),
                 Gate::on_row(row("connections_lost"), Quantity::Median, Bound::AtMost(0.0)),
                 Gate::on_row(row("bytes_wrong"), Quantity::Median, Bound::AtMost(0.0)),
             ]
@@ -76,42 +77,46 @@ impl Plan {
     }
 }
 
-/// Measures; returns the rows.
+/// Measures; returns the rows. A run that fails ends its kind, and the next one has a pair of its
+/// own.
 ///
 /// # Errors
 /// The pair does not start, the connections cannot be opened, or the lab is interrupted.
 pub fn run(run: &Run, program: &Path, plan: &Plan) -> Found {
-    let mut pair = Pair::start(run, program)?;
+    let mut pair = None;
     let mut rows = Vec::new();
     for part in plan.wanted() {
-        rows.extend(measure(&mut pair, part.fault(), plan)?);
+        let mut standing = pair.take().map_or_else(|| Pair::start(run, program), Ok)?;
+        let (measured, failed) = measure(&mut standing, part.fault(), plan)?;
+        rows.extend(measured);
+        pair = (failed == 0).then_some(standing);
     }
     Ok(rows)
 }
 
-fn measure(pair: &mut Pair, fault: Fault, plan: &Plan) -> Found {
+/// The rows of a kind, and how many of its runs failed.
+fn measure(pair: &mut Pair, fault: Fault, plan: &Plan) -> Result<(Vec<Row>, u32), Failure> {
     let talks = Talks::start(pair, plan.connections as usize)?;
-    let mut outages = Vec::new();
+    let (mut outages, mut failed) = (Vec::new(), 0);
     // An even number leaves the first gateway active, as the next kind finds it.
     for round in 0..plan.runs.next_multiple_of(2) {
         match fault.try_on(pair, &talks, round as usize) {
             Ok(outage) => outages.push(outage),
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => {
-                let ended = talks.end();
-                let (broken, word) = (ended.broken.len(), fault.word());
-                eprintln!("ringwall-lab: {word}, run {}: {failure}; {broken} connections broke", round + 1);
-                return Err(failure);
+                eprintln!("ringwall-lab: {}, run {}: {failure}", fault.word(), round + 1);
+                failed += 1;
+                break;
             }
         }
         if (round + 1) % 10 == 0 {
             eprintln!("ringwall-lab: {}, {} runs", fault.word(), round + 1);
         }
     }
-    Ok(rows(fault, &outages, &talks.end()))
+    Ok((rows(fault, &outages, failed, &talks.end()), failed))
 }
 
-fn rows(fault: Fault, outages: &[Outage], ended: &Ended) -> Vec<Row> {
+fn rows(fault: Fault, outages: &[Outage], failed: u32, ended: &Ended) -> Vec<Row> {
     let word = fault.word();
     for line in ended.broken.iter().take(10) {
         eprintln!("ringwall-lab: {word}: {line}");
@@ -124,6 +129,7 @@ fn rows(fault: Fault, outages: &[Outage], ended: &Ended) -> Vec<Row> {
     [
         row("outage", "ms", &ms(|outage| outage.wait)),
         row("silence", "ms", &ms(|outage| outage.silence)),
+        row("runs_failed", "runs", &single(f64::from(failed))),
         row("connections_lost", "connections", &single(ended.broken.len() as f64)),
         row("bytes_wrong", "bytes", &single(ended.wrong_bytes as f64))
             .map(|row| row.with_stat("words", Some(ended.words as f64))),
@@ -141,15 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_outage_too_long_one_lost_connection_or_one_wrong_byte_fails() {
+    fn one_run_that_fails_one_outage_too_long_one_lost_connection_or_one_wrong_byte_fails() {
         let plan = Plan { runs: 2, connections: 1, only: vec![FailoverPart::Kill] };
         let outage = |ms| Outage { wait: Duration::from_millis(ms), silence: Duration::from_millis(ms / 2) };
-        let failed = |ms, broken: &[&str], wrong_bytes| {
+        let failed_with = |runs_failed, ms, broken: &[&str], wrong_bytes| {
             let broken = broken.iter().map(|line| (*line).to_owned()).collect();
-            let rows = rows(Fault::Kill, &[outage(400), outage(ms)], &Ended { broken, wrong_bytes, words: 7 });
+            let rows =
+                rows(Fault::Kill, &[outage(400), outage(ms)], runs_failed, &Ended { broken, wrong_bytes, words: 7 });
             plan.gates().iter().filter(|gate| !Verdict::of(gate, &rows).holds()).count()
         };
-        assert_eq!(plan.gates().len(), 3);
+        let failed = |ms, broken: &[&str], wrong_bytes| failed_with(0, ms, broken, wrong_bytes);
+        assert_eq!(plan.gates().len(), 4);
+        assert_eq!(failed_with(1, 500, &[], 0), 1, "whatever the others took");
         assert_eq!([failed(1000, &[], 0), failed(1001, &[], 0)], [0, 1]);
         assert_eq!([failed(500, &["one"], 0), failed(500, &[], 1)], [1, 1]);
     }
