@@ -253,10 +253,14 @@ impl Signer {
             Refusal::Failed
         };
         let record = Record::open(&self.dir).map_err(|error| failed(&error))?;
-        let heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
-        let (name, role) = (heard.operator.name(), heard.operator.role());
-        self.orders.check(name, Instant::now())?;
-        let site = || Directory::open(&self.dir).map(|site| acting(site, &format!("{role} {name}, by the service")));
+        let mut heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
+        self.orders.check(heard.operator.name(), Instant::now())?;
+        let by = format!("{} {}, by the service", heard.operator.role(), heard.operator.name());
+        let site = || Directory::open(&self.dir).map(|site| acting(site, &by));
+        if heard.may() && heard.place == Place::SignerActs {
+            let looked = site().and_then(|site| heard.look_before(&site, unix_ms / 1000));
+            looked.map_err(|error| failed(&error))?;
+        }
         if !heard.may() {
             let site = site().map_err(|error| failed(&error))?;
             self.refused.note(&site, &heard, unix_ms / 1000).map_err(|error| failed(&error))?;
