@@ -225,8 +225,15 @@ impl Signer {
         let pace = match host {
             Some(host) if host == proved.name() => &mut self.renewals,
             Some(_) => return Err(Refusal::Request),
-            // Anybody may show a request, of which the name is a claim until the site has compared its key.
-            None => &mut self.applications,
+            None if self.terms.late.is_zero() => {
+                return Err(Refusal::NotRenewed("a host whose certificate is over is not renewed here".to_owned()));
+            }
+            // Anybody may show a request, of which the name is a claim until the site has compared its
+            // key. Until then nothing is read for him, and nothing counted against that name.
+            None => {
+                self.act("-", |directory, _| directory.check_may_be_late(&proved))?;
+                &mut self.applications
+            }
         };
         let host = proved.name().to_owned();
         pace.check(&host, Instant::now())?;
