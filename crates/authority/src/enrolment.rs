@@ -114,8 +114,8 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
     }
     let (text, after) = install(&own, &bundle, unix_s)?;
     let (old, new) = (before.certificate(), after.certificate());
-    if !before.anchor().is_same_authority(after.anchor()) {
-        return Err(Error::NoRenewal("it is of another authority"));
+    if !before.anchor().is_renewed_by(after.anchor()) {
+        return Err(Error::NoRenewal("it is of another authority, or its certificate is not signed by ours"));
     }
     if after.anchor().not_after_unix() < before.anchor().not_after_unix() {
         return Err(Error::NoRenewal("it has an older certificate of the authority"));
@@ -130,10 +130,16 @@ pub fn renewed(identity_pem: &str, answer_pem: &str, unix_s: u64) -> Result<(Zer
         return Err(Error::NoRenewal("its certificate ends no later"));
     }
     let is_same_anchor = before.anchor().der() == after.anchor().der();
-    if new.der() == old.der() && after.shared_keys() == before.shared_keys() && is_same_anchor {
+    if new.der() != old.der() || after.shared_keys() != before.shared_keys() {
+        return Ok((text, after));
+    }
+    if is_same_anchor {
         return Err(Error::NothingNew(before.generation()));
     }
-    Ok((text, after))
+    // Nothing else in the answer is new to this host, so nothing else of it is taken.
+    let text = pem::replaced(identity_pem, pem::CERTIFICATE, before.anchor().der(), after.anchor().der())?;
+    let identity = HostIdentity::from_pem(&text)?;
+    Ok((text, identity))
 }
 
 /// What a DHCP server of the link layer serves with and `bundle` does not bring again: its

@@ -534,6 +534,13 @@ fn a_key_that_is_no_longer_the_hosts_alone_is_replaced() {
     let taken_back = || site.revocation_list().expect("readable").expect("there").len();
     assert_eq!(taken_back(), 1, "the certificate of the old key");
 
+    // What the old key proves is out also if no bundle can be written.
+    let made = enrolment::request(&request("desk", 7), &mut random(10)).expect("made");
+    let proved = CertificateRequest::from_pem(&made.request_pem).expect("request");
+    let nowhere = place.path().join("none/desk.bundle");
+    site.rekey("desk", &proved, DAY, &to(&nowhere), &mut random(11), NOW_UNIX_S).expect_err("no such directory");
+    assert_eq!((known().standing, taken_back()), (Standing::Revoked, 2));
+
     // By token.
     let no_host = site.rekey_by_token("door", DAY, DAY, &mut random(4), NOW_UNIX_S);
     assert!(matches!(no_host, Err(Error::NoHost(_))));

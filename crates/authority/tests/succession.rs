@@ -10,8 +10,8 @@ use std::time::Duration;
 use authority::directory::{Delivery, Record, Restored, Sharing, Terms, acting, change_policy, renew_authority};
 use authority::files::Overwrite;
 use authority::{Directory, Error, Request, enrolment};
-use identity::certificate::CertificateRequest;
-use identity::{HostIdentity, Profile, Refusal};
+use identity::certificate::{CertificateRequest, Role, TrustAnchor};
+use identity::{HostIdentity, Profile, Refusal, pem};
 use wire::MacAddress;
 
 const START: u64 = 1_800_000_000;
@@ -193,4 +193,63 @@ fn a_replaced_certificate_is_of_the_same_authority_and_another_authority_is_not(
     let own = stage.issue(7);
     let renewed = stage.renew(&own, TERMS, on_day(3)).expect("renewed");
     assert_eq!(read(&renewed).anchor().not_after_unix(), on_day(2 + 30));
+}
+
+/// An answer in which the authority's certificate is replaced by another.
+fn with_authority(bundle: &str, before: &[u8], after: &[u8]) -> String {
+    pem::replaced(bundle, pem::CERTIFICATE, before, after).expect("it has the one before").to_string()
+}
+
+#[test]
+fn a_certificate_that_the_authority_has_not_signed_is_no_renewal_of_its_own() {
+    let stage = Stage::set();
+    let own = stage.issue(1);
+    let before = read(&own);
+    renew_authority(&stage.site(), 20 * DAY, &mut random(), on_day(1)).expect("replaced");
+    let newest = Record::open(&stage.place.path().join("site")).expect("opened").anchor().clone();
+    let asked = CertificateRequest::from_pem(&enrolment::renewal(&own).expect("a request")).expect("signed");
+    let issued = stage.site().site().issue(&request(1), &asked, &mut random(), on_day(1)).expect("issued").to_pem();
+    enrolment::renewed(&own, &issued, on_day(1)).expect("the genuine one");
+    assert!(before.anchor().is_renewed_by(&newest) && before.anchor().is_renewed_by(before.anchor()));
+    // Name and key are the same, the signature is none.
+    let mut forged = newest.der().to_vec();
+    *forged.last_mut().expect("a byte") ^= 1;
+    // That of the old one under a certificate that says something else.
+    let (old, len) = (before.anchor().der(), newest.der().len());
+    let mut copied = newest.der().to_vec();
+    copied[len - 64..].copy_from_slice(&old[old.len() - 64..]);
+    for der in [forged, copied] {
+        let anchor = TrustAnchor::from_der(&der).expect("it can be read");
+        assert!(anchor.is_same_authority(before.anchor()) && !before.anchor().is_renewed_by(&anchor));
+        for (bundle, has) in [(&*issued, newest.der()), (&own_bundle(&own), old)] {
+            let refused = enrolment::renewed(&own, &with_authority(bundle, has, &der), on_day(1));
+            assert!(matches!(refused, Err(Error::NoRenewal(_))));
+        }
+    }
+}
+
+/// What a host was given, without its key.
+fn own_bundle(own: &str) -> String {
+    let start = own.find("-----BEGIN PRIVATE KEY").expect("a key");
+    own[..start].to_owned()
+}
+
+#[test]
+fn where_the_authoritys_certificate_alone_is_new_all_else_stays_as_the_host_has_it() {
+    let stage = Stage::set();
+    let own = format!("# kept by hand\n{}", stage.issue(1));
+    let server = request(2).with_role(Role::Distributor);
+    let server = stage.site().site().issue_identity(&server, &mut random(), START).expect("issued");
+    let server = pem::encode(pem::CERTIFICATE, read(&server).certificate().der());
+    renew_authority(&stage.site(), 20 * DAY, &mut random(), on_day(1)).expect("replaced");
+    let newest = Record::open(&stage.place.path().join("site")).expect("opened").anchor().clone();
+    let old = read(&own).anchor().der().to_vec();
+    // A key distributor that this host has not, and that nobody has signed for it.
+    let answer = format!("{}{}", with_authority(&own_bundle(&own), &old, newest.der()), *server);
+    let (text, renewed) = enrolment::renewed(&own, &answer, on_day(1)).expect("another certificate of the authority");
+    assert_eq!((renewed.anchor().der(), renewed.distributors().len()), (newest.der(), 0));
+    assert_eq!(*text, *pem::replaced(&own, pem::CERTIFICATE, &old, newest.der()).expect("it had it"));
+    assert!(text.starts_with("# kept by hand\n"));
+    let again = enrolment::renewed(&text, &answer, on_day(1));
+    assert!(matches!(again, Err(Error::NothingNew(_))));
 }

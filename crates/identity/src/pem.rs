@@ -1,6 +1,7 @@
 //! PEM (RFC 7468): the text form of keys and certificates in files.
 
 use std::fmt;
+use std::ops::Range;
 
 use x509_cert::der::pem::{LineEnding, decode_vec, encode_string};
 use zeroize::Zeroizing;
@@ -106,22 +107,43 @@ pub struct Block {
 /// # Errors
 /// [`PemError`] for the first block that cannot be read, or when there is none.
 pub fn blocks(text: &str) -> Result<Vec<Block>, PemError> {
+    Ok(placed(text)?.into_iter().map(|(_, block)| block).collect())
+}
+
+/// `text` with the block that holds `before` replaced by one with `after`, and all else as it is.
+///
+/// # Errors
+/// As [`blocks`], and if there is no such block.
+pub fn replaced(text: &str, label: &'static str, before: &[u8], after: &[u8]) -> Result<Zeroizing<String>, PemError> {
+    let is_meant = |block: &Block| block.label == label && block.bytes.as_slice() == before;
+    let found = placed(text)?.into_iter().find(|(_, block)| is_meant(block));
+    let (place, _) = found.ok_or(PemError::WrongLabel(label))?;
+    let block = encode(label, after);
+    // No room is made later, so no copy of a key stays behind.
+    let mut made = Zeroizing::new(String::with_capacity(text.len() + block.len()));
+    for part in [&text[..place.start], &block, &text[place.end..]] {
+        made.push_str(part);
+    }
+    Ok(made)
+}
+
+/// The blocks with where they stand.
+fn placed(text: &str) -> Result<Vec<(Range<usize>, Block)>, PemError> {
     if text.len() > MAX_PEM_LEN {
         return Err(PemError::TooLong);
     }
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(start) = find_at_line_start(rest, "-----BEGIN ") {
+    let (mut found, mut after) = (Vec::new(), 0);
+    while let Some(start) = find_at_line_start(&text[after..], "-----BEGIN ") {
         if found.len() == MAX_PEM_BLOCKS {
             return Err(PemError::TooLong);
         }
-        rest = &rest[start..];
+        let start = after + start;
+        let rest = &text[start..];
         let end = find_at_line_start(rest, "-----END ").ok_or(PemError::Malformed)?;
         let end = rest[end..].find('\n').map_or(rest.len(), |newline| end + newline + 1);
-        let (block, after) = rest.split_at(end);
-        let (label, bytes) = decode_vec(block.trim_end().as_bytes()).map_err(|_| PemError::Malformed)?;
-        found.push(Block { label: label.to_owned(), bytes: Zeroizing::new(bytes) });
-        rest = after;
+        let (label, bytes) = decode_vec(rest[..end].trim_end().as_bytes()).map_err(|_| PemError::Malformed)?;
+        after = start + end;
+        found.push((start..after, Block { label: label.to_owned(), bytes: Zeroizing::new(bytes) }));
     }
     if found.is_empty() { Err(PemError::Empty) } else { Ok(found) }
 }

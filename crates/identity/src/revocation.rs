@@ -138,7 +138,12 @@ impl TrustAnchor {
     }
 
     /// `algorithm` is the whole AlgorithmIdentifier of the signature, in DER.
-    fn check_signature(&self, algorithm: &[u8], signed: &[u8], signature: &[u8]) -> Result<(), BadRevocationList> {
+    pub(crate) fn check_signature(
+        &self,
+        algorithm: &[u8],
+        signed: &[u8],
+        signature: &[u8],
+    ) -> Result<(), BadRevocationList> {
         const HEADER_LEN: usize = 2;
         let named = algorithm.get(HEADER_LEN..).unwrap_or_default();
         let known = USABLE.iter().find(|known| known.signature_alg_id().as_ref() == named);

@@ -260,6 +260,7 @@ impl Directory {
         // As by token: what the old key proves is out also if nothing new can be issued.
         let lock = self.lock()?;
         acts::tell(self, &[(Act::Rekeyed, name, "by a request")], unix_s)?;
+        self.repository()?.revoke(name)?;
         self.take_back(name, unix_s)?;
         drop(lock);
         self.issue(&request, proved, delivery, random, unix_s)

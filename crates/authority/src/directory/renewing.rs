@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use identity::Verified;
 use identity::certificate::{CertificateRequest, HostCertificate, Role};
 use identity::renewal::seal;
+use identity::{Profile, Verified};
 
 use super::{Directory, Entry, Sharing};
 use crate::audit::Act;
@@ -100,6 +100,26 @@ impl Directory {
         let answer = sealed_for(proved, &bundle)?;
         let entry = self.record((entries, Act::Renewed), &bundle, renewal, || Ok(()), &lock)?;
         Ok(Renewed { entry, given, answer })
+    }
+
+    /// Whether a host whose certificate may be over is one that could come back late, by what the
+    /// repository alone says. It is asked before anything that takes long is done for somebody who
+    /// may be a stranger; [`renew`](Directory::renew) looks at the rest.
+    ///
+    /// # Errors
+    /// [`Error::NotRenewed`] with the reason, or what is wrong with the repository.
+    pub fn check_may_be_late(&self, proved: &CertificateRequest) -> Result<(), Error> {
+        let known = self.repository()?.by_name(proved.name())?;
+        let known = known.ok_or_else(|| not_renewed(proved, "the site has no host of this name"))?;
+        if known.standing == Standing::Revoked {
+            return Err(not_renewed(proved, "it is revoked"));
+        }
+        let is_key = proved.key_kind().record_number() == Some(known.algorithm) && proved.public_key() == known.key;
+        // There the repository has the host's second key.
+        if is_key || self.site().profile() == Profile::Paper {
+            return Ok(());
+        }
+        Err(not_renewed(proved, "the request is for another key than its certificate"))
     }
 
     /// Whether the host of this certificate asks, and the site still knows it.

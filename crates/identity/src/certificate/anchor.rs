@@ -7,7 +7,7 @@ use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnch
 use webpki::aws_lc_rs as algorithms;
 use webpki::{EndEntityCert, KeyUsage as Purpose, anchor_from_trusted_cert};
 use x509_cert::Certificate;
-use x509_cert::der::Decode;
+use x509_cert::der::{Decode, Encode as _};
 use x509_cert::ext::pkix::{BasicConstraints, KeyUsage};
 
 use super::lease::{self, Chain};
@@ -126,6 +126,24 @@ impl TrustAnchor {
     pub fn is_same_authority(&self, other: &TrustAnchor) -> bool {
         (self.path.subject.as_ref(), &self.path.subject_public_key_info, self.profile)
             == (other.path.subject.as_ref(), &other.path.subject_public_key_info, other.profile)
+    }
+
+    /// Whether `other` is this certificate, or another one that this authority has made of itself and
+    /// that issues for the same names. Name and key alone say nothing of who made it: everybody can
+    /// write them down.
+    #[must_use]
+    pub fn is_renewed_by(&self, other: &TrustAnchor) -> bool {
+        self.der == other.der
+            || (self.is_same_authority(other)
+                && self.path.name_constraints == other.path.name_constraints
+                && self.has_signed(other).unwrap_or(false))
+    }
+
+    fn has_signed(&self, other: &TrustAnchor) -> Option<bool> {
+        let certificate = Certificate::from_der(&other.der).ok()?;
+        let signed = certificate.tbs_certificate().to_der().ok()?;
+        let algorithm = certificate.signature_algorithm().to_der().ok()?;
+        Some(self.check_signature(&algorithm, &signed, certificate.signature().as_bytes()?).is_ok())
     }
 
     /// The authority's public key, as the bit string of a SubjectPublicKeyInfo holds it.

@@ -22,8 +22,8 @@ pub(crate) fn reread(held: &Held, in_force: &HostIdentity) -> Result<Option<Arc<
     if old.der() == new.der() && in_force.shared_keys() == read.shared_keys() && is_same_anchor {
         return Ok(None);
     }
-    if !in_force.anchor().is_same_authority(read.anchor()) {
-        return Err(another(config, "it is of another authority"));
+    if !in_force.anchor().is_renewed_by(read.anchor()) {
+        return Err(another(config, "it is of another authority, or its certificate is not signed by ours"));
     }
     if (old.name(), old.role(), old.names()) != (new.name(), new.role(), new.names()) {
         return Err(another(config, "its certificate has another name, role or address"));

@@ -192,13 +192,18 @@ impl TokenArguments {
         }
     }
 
+    /// The names of the hosts that are named on the line.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &String> {
+        self.name.iter().chain(&self.names)
+    }
+
     fn of_names(&self) -> Result<Vec<Invitation>, Failure> {
         if self.names.len() > 1 && (self.mac.is_some() || !self.ip.is_empty()) {
             let remedy = "give a table, --csv FILE, where each host has its own";
             return Err(Failure::new(format!("--mac and --ip are those of one host, not of several; {remedy}")));
         }
         self.check_place(self.names.len())?;
-        Ok(self.name.iter().chain(&self.names).map(|name| self.invitation(name)).collect())
+        Ok(self.hosts().map(|name| self.invitation(name)).collect())
     }
 
     fn of_table(&self, file: &Path) -> Result<Vec<Invitation>, Failure> {

@@ -19,7 +19,7 @@ pub(crate) struct ListArguments {
     pub(super) dir: PathBuf,
     /// Also those that are over for more than a month and were followed by another one
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
     /// Print a list of JSON objects
     #[arg(long)]
     json: bool,

@@ -6,15 +6,18 @@
 //! itself.
 //!
 //! - `terms.rs`: which command needs which role, and who carries it out.
+//! - `undoing.rs`: what needs a manager because a manager has decided it before.
 
 mod terms;
 #[cfg(test)]
 mod tests;
+mod undoing;
 
 use std::path::Path;
 use std::time::Duration;
 
-use authority::directory::Record;
+use authority::Error;
+use authority::directory::{Directory, Record};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
@@ -147,6 +150,16 @@ pub(super) fn hear(record: &Record, order_pem: &str, unix_ms: u64) -> Result<Hea
 impl Heard {
     pub(super) fn may(&self) -> bool {
         self.operator.role() >= self.needs
+    }
+
+    /// Has it need a manager if it would undo what one has done. Who carries it out asks this with
+    /// the site as it is then.
+    pub(super) fn look_before(&mut self, site: &Directory, unix_s: u64) -> Result<(), Error> {
+        let may_undo = self.place == Place::SignerActs && self.needs < OperatorRole::Manager;
+        if may_undo && self.operator.role() < OperatorRole::Manager && undoing::undoes(site, &self.command, unix_s)? {
+            self.needs = OperatorRole::Manager;
+        }
+        Ok(())
     }
 
     /// What was ordered, in a line.

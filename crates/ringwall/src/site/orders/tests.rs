@@ -78,6 +78,7 @@ fn what_is_more_than_daily_work_needs_a_manager() {
         ("policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09 --router", Some("manager")),
         ("policy legacy add --ip 192.0.2.9 --mac 02:00:00:00:00:09 --broadcast", Some("operator")),
         ("approve --watch", None),
+        ("list --all", None),
         ("token --csv hosts.csv", None),
         ("token a --out tokens", None),
         ("token a --out-csv tokens", None),

@@ -70,10 +70,10 @@ pub(crate) struct Place {
 pub(crate) struct Pair {
     /// Its hardware address
     #[arg(long, value_name = "MAC")]
-    mac: MacAddress,
+    pub(super) mac: MacAddress,
     /// Its IPv4 address
     #[arg(long, value_name = "IP")]
-    ip: Ipv4Addr,
+    pub(super) ip: Ipv4Addr,
 }
 
 /// What can be done with legacy hosts.
@@ -104,7 +104,7 @@ pub(crate) enum LegacyCommand {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Removal {
     /// IPv4 address or hardware address
-    which: String,
+    pub(super) which: String,
     #[command(flatten)]
     pub(super) place: Place,
 }
@@ -361,7 +361,7 @@ fn check_free(directory: &Directory, pair: &Pair, unix_s: u64) -> Result<(), Fai
     })
 }
 
-fn names(which: &str, mac: MacAddress, ip: Ipv4Addr) -> bool {
+pub(super) fn names(which: &str, mac: MacAddress, ip: Ipv4Addr) -> bool {
     which.parse() == Ok(ip) || which.parse::<MacAddress>().is_ok_and(|named| named == mac)
 }
 

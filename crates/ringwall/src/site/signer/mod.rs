@@ -225,8 +225,15 @@ impl Signer {
         let pace = match host {
             Some(host) if host == proved.name() => &mut self.renewals,
             Some(_) => return Err(Refusal::Request),
-            // Anybody may show a request, of which the name is a claim until the site has compared its key.
-            None => &mut self.applications,
+            None if self.terms.late.is_zero() => {
+                return Err(Refusal::NotRenewed("a host whose certificate is over is not renewed here".to_owned()));
+            }
+            // Anybody may show a request, of which the name is a claim until the site has compared its
+            // key. Until then nothing is read for him, and nothing counted against that name.
+            None => {
+                self.act("-", |directory, _| directory.check_may_be_late(&proved))?;
+                &mut self.applications
+            }
         };
         let host = proved.name().to_owned();
         pace.check(&host, Instant::now())?;
@@ -253,10 +260,14 @@ impl Signer {
             Refusal::Failed
         };
         let record = Record::open(&self.dir).map_err(|error| failed(&error))?;
-        let heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
-        let (name, role) = (heard.operator.name(), heard.operator.role());
-        self.orders.check(name, Instant::now())?;
-        let site = || Directory::open(&self.dir).map(|site| acting(site, &format!("{role} {name}, by the service")));
+        let mut heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
+        self.orders.check(heard.operator.name(), Instant::now())?;
+        let by = format!("{} {}, by the service", heard.operator.role(), heard.operator.name());
+        let site = || Directory::open(&self.dir).map(|site| acting(site, &by));
+        if heard.may() && heard.place == Place::SignerActs {
+            let looked = site().and_then(|site| heard.look_before(&site, unix_ms / 1000));
+            looked.map_err(|error| failed(&error))?;
+        }
         if !heard.may() {
             let site = site().map_err(|error| failed(&error))?;
             self.refused.note(&site, &heard, unix_ms / 1000).map_err(|error| failed(&error))?;

@@ -217,6 +217,35 @@ fn a_host_that_was_away_comes_back_as_late_as_the_manager_lets_it_and_a_revoked_
     );
 }
 
+#[test]
+fn a_stranger_has_nothing_read_and_takes_no_hosts_turn() {
+    let mut stage = Stage::set();
+    let near = stage.issued_days_ago("near", 1, Role::Host, 40);
+    let out = stage.issued_days_ago("out", 2, Role::Host, 40);
+    stage.site().revoke("out", now()).expect("revoked");
+    let nameless = |request: String| Question::Renewal { host: None, request };
+    let claim = |name: &str| {
+        let request = Request::new(name, MAC, Vec::new()).expect("a request");
+        nameless(enrolment::request(&request, &mut random()).expect("made").request_pem)
+    };
+    // Whoever reads the certificates stumbles over this one.
+    let broken = stage.path().join("issued/00.pem");
+    std::fs::write(&broken, "none").expect("written");
+    let own = || nameless(enrolment::renewal(&near).expect("a request"));
+    let refused = |answer: Answer| matches!(answer, Answer::Refused(Refusal::NotRenewed(_)));
+    assert!(refused(stage.signer().answer(own())), "nobody has said that he may come back late");
+    stage.terms.late = 31 * DAY;
+    assert_eq!(stage.signer().answer(own()), Answer::Refused(Refusal::Failed), "it is read for him");
+    let mut signer = stage.signer();
+    for _ in 0..20 {
+        assert!(refused(signer.answer(claim("near"))), "another key");
+        assert!(refused(signer.answer(claim("nobody"))), "no host");
+    }
+    assert!(refused(signer.answer(nameless(enrolment::renewal(&out).expect("a request")))), "revoked");
+    std::fs::remove_file(broken).expect("removed");
+    assert!(matches!(signer.answer(own()), Answer::Renewed(_)), "his turns are his");
+}
+
 proptest::proptest! {
     /// Nothing that a service sends is more than a question, and none ends the signer.
     #[test]
