@@ -63,7 +63,7 @@ use issued::Issued;
 pub use operators::{KnownOperator, add_operator, begin_order, remove_operator};
 pub use policy::{change_policy, policy, policy_file};
 pub use record::Record;
-pub use renewing::{Given, Renewed, Terms};
+pub use renewing::{Given, Renewed, Terms, check_may_be_late};
 pub use revoking::{Revoked, is_revoked};
 pub use serving::apply;
 pub use sharing::{Change, Pace};

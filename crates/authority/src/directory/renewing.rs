@@ -102,26 +102,6 @@ impl Directory {
         Ok(Renewed { entry, given, answer })
     }
 
-    /// Whether a host whose certificate may be over is one that could come back late, by what the
-    /// repository alone says. It is asked before anything that takes long is done for somebody who
-    /// may be a stranger; [`renew`](Directory::renew) looks at the rest.
-    ///
-    /// # Errors
-    /// [`Error::NotRenewed`] with the reason, or what is wrong with the repository.
-    pub fn check_may_be_late(&self, proved: &CertificateRequest) -> Result<(), Error> {
-        let known = self.repository()?.by_name(proved.name())?;
-        let known = known.ok_or_else(|| not_renewed(proved, "the site has no host of this name"))?;
-        if known.standing == Standing::Revoked {
-            return Err(not_renewed(proved, "it is revoked"));
-        }
-        let is_key = proved.key_kind().record_number() == Some(known.algorithm) && proved.public_key() == known.key;
-        // There the repository has the host's second key.
-        if is_key || self.site().profile() == Profile::Paper {
-            return Ok(());
-        }
-        Err(not_renewed(proved, "the request is for another key than its certificate"))
-    }
-
     /// Whether the host of this certificate asks, and the site still knows it.
     fn check_may_ask(&self, newest: &HostCertificate, proved: &CertificateRequest) -> Result<(), Error> {
         if (newest.key_kind(), newest.public_key()) != (proved.key_kind(), proved.public_key()) {
@@ -160,6 +140,26 @@ impl Directory {
         };
         Ok(self.issued().recent()?.into_iter().filter(is_live).collect())
     }
+}
+
+/// Whether a host whose certificate may be over is one that could come back late, by what the
+/// repository alone says. It is asked before anything that takes long is done for somebody who
+/// may be a stranger; [`renew`](Directory::renew) looks at the rest.
+///
+/// # Errors
+/// [`Error::NotRenewed`] with the reason, or what is wrong with the repository.
+pub fn check_may_be_late(directory: &Directory, proved: &CertificateRequest) -> Result<(), Error> {
+    let known = directory.repository()?.by_name(proved.name())?;
+    let known = known.ok_or_else(|| not_renewed(proved, "the site has no host of this name"))?;
+    if known.standing == Standing::Revoked {
+        return Err(not_renewed(proved, "it is revoked"));
+    }
+    let is_key = proved.key_kind().record_number() == Some(known.algorithm) && proved.public_key() == known.key;
+    // There the repository has the host's second key.
+    if is_key || directory.site().profile() == Profile::Paper {
+        return Ok(());
+    }
+    Err(not_renewed(proved, "the request is for another key than its certificate"))
 }
 
 /// The newest certificate of a host that has none which is good, if it is over for no longer than

@@ -21,7 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use authority::directory::{Record, Terms, acting, apply, begin_order};
+use authority::directory::{Record, Terms, acting, apply, begin_order, check_may_be_late};
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::limits::HOST_VALIDITY;
 use authority::{Directory, Error};
@@ -231,7 +231,7 @@ impl Signer {
             // Anybody may show a request, of which the name is a claim until the site has compared its
             // key. Until then nothing is read for him, and nothing counted against that name.
             None => {
-                self.act("-", |directory, _| directory.check_may_be_late(&proved))?;
+                self.act("-", |directory, _| check_may_be_late(directory, &proved))?;
                 &mut self.applications
             }
         };
