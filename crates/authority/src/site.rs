@@ -392,6 +392,14 @@ impl Site {
         Ok(self.issuer.key().sign(&entry.signed_bytes())?)
     }
 
+    /// Signs what came of an operator's order.
+    ///
+    /// # Errors
+    /// A failure of the signature.
+    pub fn sign_answer(&self, order: &[u8], answer: &[u8]) -> Result<Vec<u8>, Error> {
+        Ok(self.issuer.key().sign(&identity::order::answer_bytes(order, answer))?)
+    }
+
     /// Signs a policy.
     ///
     /// # Errors

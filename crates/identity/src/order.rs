@@ -18,6 +18,8 @@ use crate::{BadSignature, BadTag, KeyError, sealing};
 const SIGNED_LABEL: &[u8] = b"ringwall order 1";
 /// The use of the answer's seal.
 const ANSWER_INFO: &[u8] = b"ringwall answer to an order 1";
+/// Stands before what the authority signs of an answer.
+const ANSWER_SIGNED: &[u8] = b"ringwall signed answer to an order 1";
 /// Longest order, in bytes.
 pub const ORDER_LEN_MAX: usize = 4096;
 
@@ -95,7 +97,9 @@ impl Operator {
         &self.certificate
     }
 
-    pub(crate) fn anchor(&self) -> &TrustAnchor {
+    /// The authority of his site.
+    #[must_use]
+    pub fn anchor(&self) -> &TrustAnchor {
         &self.anchor
     }
 
@@ -175,6 +179,22 @@ impl TrustAnchor {
         }
         let checked: Result<(), BadSignature> = operator.verify_signature(&signed_bytes(certificate, order), signature);
         checked.map_err(|_| NotOrdered::Signature).map(|()| operator)
+    }
+}
+
+/// What the authority signs of an answer: what came of that order, and of no other one.
+#[must_use]
+pub fn answer_bytes(order: &[u8], answer: &[u8]) -> Vec<u8> {
+    [ANSWER_SIGNED, &sha256(&[order]), answer].concat()
+}
+
+impl TrustAnchor {
+    /// Checks that the authority has signed `answer` to `order`.
+    ///
+    /// # Errors
+    /// [`BadSignature`], whatever is wrong with the signature.
+    pub fn verify_answer(&self, order: &[u8], answer: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
+        self.verify_signature(&answer_bytes(order, answer), signature)
     }
 }
 

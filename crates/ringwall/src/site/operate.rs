@@ -90,6 +90,8 @@ impl Asking<'_> {
         let mut private = Zeroizing::new([0; sealing::KEY_LEN]);
         randomness::secrets()?.fill(&mut *private);
         let answer_key = sealing::public_half(*private).map_err(Failure::new)?;
+        let is_for_keeper = orders::is_for_keeper(self.words, step.as_ref());
+        let authority = Some(self.operator.anchor()).filter(|_| !is_for_keeper);
         let order = Order { made_unix_ms: now_unix_ms(), answer_key, words: self.words.to_vec(), step };
         let text = serde_json::to_vec(&order).map_err(Failure::new)?;
         if text.len() > identity::order::ORDER_LEN_MAX {
@@ -100,8 +102,10 @@ impl Asking<'_> {
         if status != 200 {
             return Err(self.refused(status, &body));
         }
-        let opened = orders::open(&private, &text, &body);
-        opened.ok_or_else(|| Failure::new("the service's answer is not for this order; use one version"))
+        let opened = orders::open(&private, &text, &body, authority);
+        let line = "the service's answer is not for this order, or not signed by the site; use one version, and see \
+                    `ringwall site audit` for what was done";
+        opened.ok_or_else(|| Failure::new(line))
     }
 
     fn refused(&self, status: u16, body: &[u8]) -> Failure {

@@ -21,7 +21,7 @@ use authority::directory::{Directory, Record};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
-use identity::certificate::{OperatorCertificate, OperatorRole};
+use identity::certificate::{OperatorCertificate, OperatorRole, TrustAnchor};
 use identity::order::{SignedOrder, open_answer, seal_answer};
 use identity::{Verified, sealing};
 use serde::{Deserialize, Serialize};
@@ -167,7 +167,8 @@ impl Heard {
         self.order.words.join(" ")
     }
 
-    /// Carries it out with the site in `dir`, and seals what came of it for who ordered it.
+    /// Carries it out with the site in `dir`, and seals what came of it for who ordered it. What the
+    /// signer did is signed as well: everybody can seal.
     pub(super) fn carry_out(mut self, dir: &Path, unix_ms: u64) -> Result<String, Failure> {
         let mut secrets = randomness::secrets()?;
         let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
@@ -189,14 +190,36 @@ impl Heard {
             Outcome { printed: String::from_utf8_lossy(&output).into_owned(), failure }
         };
         let text = serde_json::to_vec(&outcome).map_err(Failure::new)?;
-        let sealed = seal_answer(&self.order.answer_key, &self.text, &text).map_err(Failure::new)?;
+        let signature = match self.place {
+            Place::Keeper => Vec::new(),
+            Place::SignerLooks | Place::SignerActs => Directory::open(dir)?.site().sign_answer(&self.text, &text)?,
+        };
+        let length = u16::try_from(signature.len()).map_err(Failure::new)?.to_be_bytes();
+        let answer = [&length[..], &signature, &text].concat();
+        let sealed = seal_answer(&self.order.answer_key, &self.text, &answer).map_err(Failure::new)?;
         Ok(STANDARD.encode(sealed))
     }
 }
 
-/// Opens the answer to the order `text`.
-pub(super) fn open(private: &[u8; sealing::KEY_LEN], text: &[u8], answer: &[u8]) -> Option<Outcome> {
+/// Whether the answer to these words is the keeper's, which has no key to sign it with.
+pub(super) fn is_for_keeper(words: &[String], step: Option<&Step>) -> bool {
+    let command = parse(words).ok();
+    command.is_some_and(|mut command| terms(&mut command, step).is_some_and(|terms| terms.place == Place::Keeper))
+}
+
+/// Opens the answer to the order `text`, which has to be signed by `authority` if one is given.
+pub(super) fn open(
+    private: &[u8; sealing::KEY_LEN],
+    text: &[u8],
+    answer: &[u8],
+    authority: Option<&TrustAnchor>,
+) -> Option<Outcome> {
     let sealed = STANDARD.decode(answer).ok()?;
     let opened = open_answer(private, text, &sealed).ok()?;
-    serde_json::from_slice(&opened).ok()
+    let (length, rest) = opened.split_first_chunk()?;
+    let (signature, outcome) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+    if let Some(authority) = authority {
+        authority.verify_answer(text, outcome, signature).ok()?;
+    }
+    serde_json::from_slice(outcome).ok()
 }

@@ -5,14 +5,16 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use authority::directory::{Record, Terms, add_operator, number_text, remove_operator};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use identity::certificate::OperatorRole::{self, Manager, Operator as Daily, Viewer};
-use identity::order::{Operator, SignedOrder};
+use identity::order::{Operator, SignedOrder, open_answer, seal_answer};
 use identity::sealing;
 use proptest::prelude::*;
 
 use super::super::super::enforcing::{Outcome as Came, Step, Stepped, Trial};
 use super::super::super::operate::Asking;
-use super::super::super::orders::{NotHeard, Order, Outcome};
+use super::super::super::orders::{NotHeard, Order, Outcome, is_for_keeper, open};
 use super::super::super::signer::{Answer, Refusal, Signer};
 use super::super::Reply;
 use super::*;
@@ -269,6 +271,34 @@ fn an_order_is_carried_out_once_in_its_time_for_who_signed_it() {
     }
     let policies = site.acts().iter().filter(|act| act.starts_with("policy ")).count();
     assert_eq!(policies, 1);
+}
+
+#[test]
+fn whoever_listens_cannot_say_what_came_of_an_order() {
+    let site = Site::found("office");
+    let mia = site.operator("mia", Manager);
+    let (line, private) = ("policy mode * prefer", [7; 32]);
+    let order = signed(&mia, line, now_unix_ms());
+    let answer = obeyed(&site, &order).expect("done");
+    let open = |text: &[u8], answer: &str| open(&private, text, answer.as_bytes(), Some(mia.anchor()));
+    assert!(open(&order.order, &answer).expect("the signer's").printed.contains("version 1"));
+    // He knows what the answer is sealed to, and everybody can seal.
+    let key = sealing::public_half(private).expect("a key");
+    let outcome = br#"{"printed":"done","failure":null}"#;
+    let forge = |signature: &[u8]| {
+        let length = (signature.len() as u16).to_be_bytes();
+        let answer = [&length[..], signature, outcome].concat();
+        STANDARD.encode(seal_answer(&key, &order.order, &answer).expect("sealed"))
+    };
+    let opened = STANDARD.decode(&answer).expect("base64");
+    let opened = open_answer(&private, &order.order, &opened).expect("his");
+    for signature in [&[][..], &[0; 64], &opened[2..66]] {
+        assert!(open(&order.order, &forge(signature)).is_none(), "{signature:?}");
+    }
+    let keeper = |line: &str, step: Option<&Step>| is_for_keeper(&words(line), step);
+    assert!(!keeper(line, None) && !keeper("pending", None) && !keeper("token a", None) && !keeper("none", None));
+    assert!(keeper("hosts", None) && keeper("enforce *", Some(&Step::Check)));
+    assert!(!keeper("enforce *", Some(&Step::Begin)) && !keeper("backup x", None));
 }
 
 /// The steps that `site enforce` and an operator's program take, without the waits between them.
