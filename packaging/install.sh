@@ -47,7 +47,8 @@ put 644 packaging/pages/ringwall.fish "$prefix/share/fish/vendor_completions.d/r
 [ ! -s "$bill" ] || put 644 "$bill" "$prefix/share/doc/ringwall/ringwall.cdx.json"
 put 644 packaging/host.toml "$prefix/share/doc/ringwall/host.toml"
 put 644 packaging/gate.toml "$prefix/share/doc/ringwall/gate.toml"
-for name in ringwall@.service ringwall-rights@.service ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
+for name in ringwall@.service ringwall-rights@.service \
+    ringwall-closed@.service ringwall-made@.service ringwall-gate@.service \
     ringwall-renew@.service ringwall-renew@.timer ringwall-report@.service ringwall-report@.timer \
     ringwall-metrics.service ringwall-metrics.timer ringwall-site.service ringwall-signer.service \
     ringwall-console.service; do

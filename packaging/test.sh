@@ -129,7 +129,8 @@ check_units() {
         return
     fi
     units=$(mktemp -d)
-    for most in ringwall@:25 ringwall-gate@:25 ringwall-rights@:20 ringwall-closed@:25 ringwall-made@:25 ringwall-renew@:25 \
+    for most in ringwall@:25 ringwall-gate@:25 ringwall-rights@:20 \
+        ringwall-closed@:25 ringwall-made@:25 ringwall-renew@:25 \
         ringwall-report@:25 ringwall-site:25 ringwall-signer:20 ringwall-console:25; do
         unit=${most%:*}.service
         sed "s#@SBINDIR@#/usr/sbin#; s#@LIBEXECDIR@#/usr/lib/ringwall#" "packaging/$unit" >"$units/$unit"

@@ -191,7 +191,8 @@ impl fmt::Display for Error {
             Error::BadPeriod => f.write_str("the period does not serve; use 1 to 36525 days"),
             Error::BadTime(unix_s) => write!(f, "the clock shows {}; set it right", utc_text(*unix_s)),
             Error::AuthorityExpired(unix_s) => {
-                write!(f, "the authority expired at {}; give it another certificate ('ringwall site renew-authority')", utc_text(*unix_s))
+                write!(f, "the authority expired at {}; give it another certificate ('ringwall site renew-authority')",
+                    utc_text(*unix_s))
             }
             Error::EndsNoLater(unix_s) => {
                 write!(f, "the authority lasts until {} already; give more --days", utc_text(*unix_s))

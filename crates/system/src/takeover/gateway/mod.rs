@@ -246,8 +246,8 @@ fn adoptable(files: &Files, state: State, here: u64) -> Result<State, TakeoverEr
     Ok(state)
 }
 
-/// Makes and pins the namespace of the gateway whose trusted interface is `trusted`, for a daemon that may enter one and
-/// mount nothing. One that is there already stays.
+/// Makes and pins the namespace of the gateway whose trusted interface is `trusted`, for a daemon
+/// that may enter one and mount nothing. One that is there already stays.
 ///
 /// # Errors
 /// Fails if the kernel refuses.

@@ -442,7 +442,8 @@ fn nothing_that_a_viewer_orders_changes_anything() {
     let line = prop_oneof![
         4 => proptest::sample::select(COMMANDS).prop_map(words),
         1 => proptest::collection::vec("[-a-z*0-9.]{1,9}", 1..6),
-        1 => (proptest::sample::select(COMMANDS), "[-a-z*]{1,9}").prop_map(|(line, more)| words(&format!("{line} {more}"))),
+        1 => (proptest::sample::select(COMMANDS), "[-a-z*]{1,9}")
+            .prop_map(|(line, more)| words(&format!("{line} {more}"))),
     ];
     let before = files_of(&site.directory());
     let done = runner.run(&(line, any_step()), |(words, step)| {
