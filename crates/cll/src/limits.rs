@@ -277,6 +277,8 @@ pub const OBSERVED_MAX: usize = 1024;
 pub const OBSERVED_PROTOCOLS_MAX: usize = 16;
 /// One of them that was silent for this long makes room for another.
 pub const OBSERVED_SILENT_MAX: Duration = Duration::from_secs(10 * 60);
+/// How long after a host proved itself its frames in clear may still arrive, with the longest queue.
+pub const PROOF_SETTLES: Duration = Duration::from_secs(1);
 /// How often an operator hears of each.
 pub const OBSERVED_TOLD_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often an operator hears that somebody speaks in clear in the name of one host that has proved itself.

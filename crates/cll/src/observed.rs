@@ -11,7 +11,9 @@ use bump::{DropReason, Instant};
 use wire::MacAddress;
 
 use crate::glimpse::{Glimpse, Protocol};
-use crate::limits::{OBSERVED_MAX, OBSERVED_PROTOCOLS_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY, PROVED_MAX};
+use crate::limits::{
+    OBSERVED_MAX, OBSERVED_PROTOCOLS_MAX, OBSERVED_SILENT_MAX, OBSERVED_TOLD_EVERY, PROOF_SETTLES, PROVED_MAX,
+};
 
 /// One host that speaks in clear.
 #[derive(Clone, Debug)]
@@ -77,11 +79,17 @@ impl Observed {
 #[derive(Debug, Default)]
 pub(crate) struct PlainHosts {
     by_mac: BTreeMap<MacAddress, Observed>,
+    /// When each host proved itself, if that was within [`PROOF_SETTLES`].
+    proved: BTreeMap<MacAddress, Instant>,
 }
 
 impl PlainHosts {
     /// Notes a frame that a stricter mode would have dropped for `reason`: whether an operator should hear of that host now.
+    /// What a host sent in clear before it had a key may arrive after its proof; under a stricter mode it would not have sent it.
     pub(crate) fn note(&mut self, now: Instant, mac: MacAddress, reason: DropReason, glimpse: Glimpse) -> bool {
+        if glimpse.protocol != Protocol::Sealed && self.was_under_way(now, mac) {
+            return false;
+        }
         if !self.by_mac.contains_key(&mac) && !self.has_room(now) {
             return false;
         }
@@ -111,9 +119,23 @@ impl PlainHosts {
         self.by_mac.retain(|mac, _| keep(*mac));
     }
 
-    /// The host proves itself now.
+    /// Nothing is told of this host any more.
     pub(crate) fn remove(&mut self, mac: MacAddress) {
         self.by_mac.remove(&mac);
+    }
+
+    /// The host proves itself now: what it said in clear before is history.
+    pub(crate) fn remove_proved(&mut self, now: Instant, mac: MacAddress) {
+        self.remove(mac);
+        self.proved.retain(|_, at| now.since(*at) < PROOF_SETTLES);
+        if self.proved.len() < OBSERVED_MAX {
+            self.proved.insert(mac, now);
+        }
+    }
+
+    /// Whether a frame in clear of this host was probably sent before its proof.
+    fn was_under_way(&self, now: Instant, mac: MacAddress) -> bool {
+        self.proved.get(&mac).is_some_and(|at| now.since(*at) < PROOF_SETTLES)
     }
 
     /// Adds what is known here to `reports`.
@@ -199,6 +221,24 @@ mod tests {
         assert_eq!(first.would_drop, BTreeMap::from([(DropReason::PlainArp, 1), (DropReason::Unsealed, 2)]));
         hosts.remove(mac(1));
         assert!(hosts.note(start, mac(1), DropReason::PlainArp, Glimpse::SEALED), "it is news again");
+    }
+
+    #[test]
+    fn what_was_under_way_when_a_host_proved_itself_is_not_told_of_it() {
+        let (mut hosts, start) = (PlainHosts::default(), Instant::from_millis(1000));
+        let clear = Glimpse { protocol: Protocol::Tcp(80), source: None, destination: None };
+        hosts.note(start, mac(1), DropReason::Unsealed, clear);
+        hosts.remove_proved(start, mac(1));
+        let soon = start + PROOF_SETTLES / 2;
+        assert!(!hosts.note(soon, mac(1), DropReason::Downgrade, clear) && hosts.by_mac.is_empty());
+        assert!(hosts.note(soon, mac(2), DropReason::Unsealed, clear), "another host");
+        assert!(hosts.note(soon, mac(1), DropReason::InnerSource, Glimpse::SEALED), "what it seals is of now");
+        hosts.remove(mac(1));
+        assert!(hosts.note(start + PROOF_SETTLES, mac(1), DropReason::Downgrade, clear), "it speaks in clear again");
+        for number in 0..2 * OBSERVED_MAX as u32 {
+            hosts.remove_proved(soon, mac(number));
+        }
+        assert_eq!(hosts.proved.len(), OBSERVED_MAX);
     }
 
     #[test]

@@ -345,7 +345,7 @@ impl Call<'_> {
     /// The host proves itself now, so what it said in clear before is not told any more, whichever
     /// lane has heard it.
     pub(super) fn forget_clear(&mut self, mac: MacAddress) {
-        self.core.observed.remove(mac);
+        self.core.observed.remove_proved(self.now.since_boot, mac);
         self.core.proofs.note(self.now.since_boot, mac);
     }
 

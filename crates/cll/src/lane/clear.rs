@@ -66,10 +66,10 @@ impl Clear {
     }
 
     /// There is a key to this host: it proves itself, and what was said of it before is history.
-    pub(super) fn peer_has_key(&mut self, mac: MacAddress) {
+    pub(super) fn peer_has_key(&mut self, now: Now, mac: MacAddress) {
         self.hosts.remove(&mac);
         self.heard.remove(&mac);
-        self.observed.remove(mac);
+        self.observed.remove_proved(now.since_boot, mac);
     }
 
     /// A frame of this host was opened.
@@ -168,8 +168,7 @@ impl Clear {
     }
 
     /// A peer that has a key speaks in clear all the same: control judges whether it has fallen
-    /// back. What was opened before
-    /// is told first.
+    /// back. What was opened before is told first.
     fn hear_plain(
         &mut self,
         now: Now,

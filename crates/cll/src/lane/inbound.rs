@@ -109,7 +109,7 @@ impl Lane {
                 // What it sent in clear before is history: it had no key until it heard from us.
                 if !receiver.has_opened && out.requests.push(Request::FirstPayload(association)).is_ok() {
                     receiver.has_opened = true;
-                    self.clear.observed.remove(peer);
+                    self.clear.observed.remove_proved(now.since_boot, peer);
                 }
                 claims
             }

@@ -120,7 +120,7 @@ impl Lane {
         let Outgoing { association, peer, key, first_sequence, carries_payload } = outgoing;
         let worn_at = self.settings.rekey_after_frames;
         let sender = Sender { association, key, next_sequence: first_sequence, first_sequence, worn_at };
-        self.clear.peer_has_key(peer);
+        self.clear.peer_has_key(now, peer);
         if !carries_payload {
             self.senders.install_bare(peer, sender);
             return;

@@ -277,10 +277,12 @@ fn operators_work_from_another_machine_each_as_far_as_his_role_reaches() {
             ("hosts --json", "\"schema\":\"ringwall-site-hosts\""),
             ("forecast", "no group (2 hosts"),
             ("pending", "no token is open"),
-            ("audit verify", "are whole"),
+            ("audit", "operator-added"),
         ] {
             done("vic", words, wanted)?;
         }
+        // It reads all that was ever issued, while the keeper answers nobody.
+        refused("vic", "audit verify", "refused (order-elsewhere)")?;
         let printer = "policy legacy add --ip 10.0.0.99 --mac 02:00:00:00:00:99";
         refused("vic", printer, "refused (order-role): vic is viewer")?;
         done("olga", printer, "version 1 of the policy is signed")?;
