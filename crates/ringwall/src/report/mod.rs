@@ -52,6 +52,9 @@ pub(crate) struct Report {
     pub(crate) sealed: u64,
     pub(crate) attacks_open: u64,
     pub(crate) attacks_opened: u64,
+    /// Frames that were dropped, for whatever reason; a host of before does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dropped: Option<u64>,
     pub(crate) certificate_not_after_unix: u64,
     /// Who speaks in clear and was let in, although mode enforce would not have.
     pub(crate) breaks: Vec<Break>,
@@ -168,10 +171,16 @@ pub(crate) mod tests {
             sealed: 2,
             attacks_open: 0,
             attacks_opened: 1,
+            dropped: Some(12),
             certificate_not_after_unix: 1_800_000_000,
             breaks: vec![break_of(9, "tcp/9100", made_unix_ms)],
             breaks_left_out: 0,
         }
+    }
+
+    /// What a host in this state reports.
+    pub(crate) fn of_status(status: &crate::protocol::Status) -> Report {
+        super::gather::report(status, Vec::new(), 1000)
     }
 
     pub(crate) fn break_of(mac: u8, protocol: &str, last_unix_ms: u64) -> Break {
