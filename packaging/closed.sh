@@ -4,7 +4,7 @@
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
 # and whose device is yet to be made (record 0104). `release` is the way out for an administrator: it opens, and takes
-# away what a daemon has left at the card.
+# away what a daemon has left at the card. `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
 fail() {
@@ -13,7 +13,7 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|open|release INTERFACE, or closed.sh ahead"
+    fail "usage: closed.sh close|open|release|device INTERFACE, or closed.sh ahead"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -132,6 +132,7 @@ open_card() {
 interface=$2
 check_name "$interface" || fail "not an interface name: $interface"
 case $1 in
+device) printf '/sys/subsystem/net/devices/%s\n' "$interface" | tr - / ;;
 close)
     lock
     if find_card; then
