@@ -68,7 +68,7 @@ pub use gateway::{
 pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use interfaces::{Found, Sort, addresses, interfaces, is_wireless};
 pub use kept::{Instruction, Kept};
-pub use made::Made;
+pub use made::{Appearance, Made};
 pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use shortcut::Shortcut;
