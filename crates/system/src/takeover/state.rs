@@ -74,7 +74,7 @@ pub struct State {
     pub interface: String,
     /// How far it is.
     pub phase: Phase,
-    /// How it is kept away from the wire; never [`Way::Auto`] once decided.
+    /// How it is kept away from the wire.
     pub way: Way,
     /// The card's name where it is now.
     pub nic_name: String,

@@ -34,21 +34,19 @@ mod redirect;
 mod tests;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::error::Doing;
-use super::filter::{MARK, table_name};
-use super::nft;
+use super::nft::{self, MARK, table_name};
 use super::nic::free_name;
 use super::place::{BPF_FILES, Place};
 use super::secluded::Secluded;
 use super::state::{InnerKind, Phase, State};
 use super::work::Work;
-use super::{Inner, Instruction, Kept, TakeoverError, settings};
+use super::{Inner, Instruction, Kept, StackSide, TakeoverError, settings};
 use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
 use crate::tap_device::{self, TapOptions};
@@ -143,13 +141,11 @@ impl Work<'_> {
         }
     }
 
-    /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
-    pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+    /// Puts the TAP beside the card, and opens the way between the two; what the daemon has of the TAP,
+    /// and its number.
+    pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(StackSide, u32), TakeoverError> {
         let card = &secluded.link;
-        let queues = match self.request.inner {
-            Inner::Tap { queues } => queues,
-            Inner::Veth { .. } => 1,
-        };
+        let queues = self.request.inner.tap_queues();
         let links = self.host.links().doing(&self.place.interface, "list the interfaces")?;
         let name = match &self.state.inner {
             InnerKind::Beside { tap } => tap.clone(),
@@ -165,7 +161,7 @@ impl Work<'_> {
         self.state.inner = InnerKind::Beside { tap: name.clone() };
         self.save()?;
         let options = TapOptions { name: &name, queues, multi_queue: self.state.multi_queue, index: None };
-        let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
+        let (queues, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
         self.state.probe("inner device offloads", offloads);
         let index = self.furnish(&name, card.mtu).doing(&self.place.interface, "set the TAP up")?;
         let names = Names::of(self.place, &self.state);
@@ -175,7 +171,7 @@ impl Work<'_> {
         nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
         self.shut_when_gone(&names, &secluded.link);
-        Ok((tap, index))
+        Ok((StackSide::Tap { queues }, index))
     }
 
     /// A TAP that says nothing by itself.
@@ -209,7 +205,7 @@ pub(super) fn open(
     }
     let warnings = state.below.as_ref().map_or_else(Vec::new, |below| below::open(interface, below));
     Names::of(place, state).forget()?;
-    super::filter::open(interface)?;
+    nft::remove_table(interface)?;
     Ok(warnings)
 }
 

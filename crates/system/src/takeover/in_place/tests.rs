@@ -377,7 +377,7 @@ fn where_arp_alone_is_kept_all_else_passes_with_and_without_a_daemon_and_without
         // It goes to the TAP, or without the rules is refused.
         let _refused = send(&room, "eth0", 0, IN_CLEAR);
         assert_eq!(heard(&far), Vec::<u16>::new(), "ARP left");
-        send(&room, "eth0", super::super::filter::MARK, IN_CLEAR).expect("sent");
+        send(&room, "eth0", super::super::nft::MARK, IN_CLEAR).expect("sent");
         await_heard(&far, 1);
     };
     check();

@@ -11,14 +11,14 @@ use super::room::{OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, 
 use crate::namespace::{create, run_inside};
 use crate::netlink::Connection;
 use crate::takeover::state::Phase;
-use crate::takeover::{Inner, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
+use crate::takeover::{Inner, Request, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
 use crate::takeover::{flush_neighbours, forget_heard_neighbours, remove_permanent_neighbour, take};
 
 #[test]
 fn what_was_taken_is_given_back_exactly() {
     let room = room!();
     let before = room.picture();
-    let taken = room.take(Way::Auto).expect("a veth can move");
+    let taken = room.take(Way::Namespace).expect("a veth can move");
     assert_eq!(taken.way, Way::Namespace);
     assert!(!taken.adopted);
     assert_eq!(taken.warnings, Vec::<String>::new());
@@ -120,23 +120,38 @@ fn the_pin_survives_the_mount_tree_in_which_it_was_made() {
 #[test]
 fn an_interface_that_cannot_be_taken_is_named_and_leaves_nothing() {
     let room = room!();
-    let mut request = room.request(Way::Auto);
+    let mut request = room.request(Way::Namespace);
     request.interface = "nosuch0".into();
     let error = room.at_host(|| take(&request)).expect_err("there is none");
     assert_eq!(error.to_string(), "interface nosuch0: no such interface: `ip link` shows those that exist");
     room.in_host("ip link add br0 type bridge");
     room.in_host("ip link set eth0 master br0");
-    let error = room.take(Way::Auto).expect_err("it belongs to a bridge");
+    let error = room.take(Way::Namespace).expect_err("it belongs to a bridge");
     assert!(error.to_string().contains("belongs to br0"), "{error}");
     room.in_host("ip link set eth0 nomaster");
     room.in_host("ip link add link eth0 name mac0 type macvlan");
-    let error = room.take(Way::Auto).expect_err("it carries a device");
+    let error = room.take(Way::Namespace).expect_err("it carries a device");
     assert!(error.to_string().contains("carries mac0"), "{error}");
     room.in_host("ip link del mac0");
     room.in_host("ip link set eth0 mtu 600");
-    assert!(matches!(room.take(Way::Auto), Err(TakeoverError::MtuTooSmall { mtu: 600, .. })));
+    assert!(matches!(room.take(Way::Namespace), Err(TakeoverError::MtuTooSmall { mtu: 600, .. })));
     assert!(matches!(room.release("eth0"), Err(TakeoverError::NotTaken { .. })));
     assert!(!room.has_leftovers());
+}
+
+#[test]
+fn a_device_that_cannot_move_is_refused_by_name_and_stays_as_it_was() {
+    let room = room!();
+    for line in ["link add br0 type bridge", "addr add 10.8.0.1/24 dev br0", "link set br0 up"] {
+        room.in_host(&format!("ip {line}"));
+    }
+    let before = room.in_host("ip addr show dev br0");
+    let request = Request { interface: "br0".into(), ..room.request(Way::Namespace) };
+    let error = room.at_host(|| take(&request)).expect_err("bridges stay where they are");
+    assert!(matches!(error, TakeoverError::CannotMove { .. }), "{error}");
+    assert!(error.to_string().contains("host.takeover = \"in-place\""), "{error}");
+    assert_eq!(room.in_host("ip addr show dev br0"), before);
+    assert!(!room.has_leftovers(), "nothing half done");
 }
 
 #[test]

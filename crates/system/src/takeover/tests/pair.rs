@@ -203,7 +203,7 @@ fn the_bulk_passes_by_a_program_and_what_is_kept_does_not() {
     }
     room.acquaint();
     for kept in [Kept::Arp, Kept::ArpAndDhcp, Kept::Ipsec] {
-        let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Auto) };
+        let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Namespace) };
         let taken = room.at_host(|| take(&wanted)).expect("a veth can move");
         assert_eq!(probe(&taken, "bulk"), "past the rules");
         room.in_peer(&format!("ip neigh replace {HOST} lladdr 02:00:00:00:00:99 dev peer0 nud permanent"));
@@ -365,7 +365,7 @@ fn datagrams(port: &mut PacketPort) -> usize {
 #[test]
 fn dhcp_reaches_the_daemon_and_nobody_else_where_it_is_kept() {
     let room = room!();
-    let request = Request { inner: Inner::Veth { kept: Kept::ArpAndDhcp }, ..room.request(Way::Auto) };
+    let request = Request { inner: Inner::Veth { kept: Kept::ArpAndDhcp }, ..room.request(Way::Namespace) };
     let taken = room.at_host(|| take(&request)).expect("a veth can move");
     let open = |index| PacketPort::open(&PacketOptions::kept(Kept::ArpAndDhcp, index)).expect("root may");
     let (mut stack, mut wire) = room.at_card(|| (open(outer(&taken).0), open(taken.wire_index)));
@@ -517,24 +517,20 @@ fn a_crash_between_two_kinds_loses_nothing() {
 }
 
 #[test]
-fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
+fn where_the_kernel_cannot_join_the_card_is_refused_and_stays_shut_until_it_can() {
     let room = room!();
+    room.introduce();
     let before = room.picture();
-    let mut request = room.request(Way::Filter);
-    request.inner = Inner::Veth { kept: Kept::Arp };
-    let taken = room.at_host(|| take(&request)).expect("the filter works here");
-    assert_eq!(probe(&taken, "inner device"), "TAP, because the card has no namespace of its own");
-    assert_eq!(taken.queues().len(), 1);
-    drop(taken);
+    let error = take_without_nft(&room).expect_err("nothing carries the bulk");
+    assert!(error.to_string().contains("nft refused"), "{error}");
+    assert!(!room.hears_udp());
     room.release("eth0").expect("nothing holds it");
-    let taken = take_without_nft(&room).expect("a TAP needs no rules");
-    let outcome = probe(&taken, "inner device");
-    assert!(outcome.starts_with("TAP, because nft refused the joining rules"), "{outcome}");
-    assert_eq!((taken.queues().len(), at_the_card(&room).len()), (1, 2));
-    drop(taken);
-    // As soon as the rules can be made, there is a pair; and back again.
+    assert_same(&before, &room.picture());
+    // What stood before stands after it.
+    outer(&room.take_pair().expect("a veth can move"));
+    assert!(take_without_nft(&room).is_err());
+    assert!(room.in_host("ip -d link show dev eth0").contains("veth"));
     outer(&room.take_pair().expect("it is there"));
-    assert_eq!(take_without_nft(&room).expect("it is there").queues().len(), 1);
     room.release("eth0").expect("nothing holds it");
     assert_same(&before, &room.picture());
     assert!(!room.has_leftovers());
@@ -542,7 +538,7 @@ fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
 
 /// Takes the interface where every `nft` fails.
 fn take_without_nft(room: &Room) -> Result<Taken, TakeoverError> {
-    let mut request = room.request(Way::Auto);
+    let mut request = room.request(Way::Namespace);
     request.inner = Inner::Veth { kept: Kept::Arp };
     room.at_host(|| {
         // SAFETY: this short-lived thread gets a mount tree and a root of its own; nobody else's change.

@@ -166,7 +166,7 @@ impl Room {
 
     /// Takes with a pair as inner device.
     pub(in crate::takeover) fn take_pair(&self) -> Result<Taken, TakeoverError> {
-        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Auto) };
+        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Namespace) };
         self.at_host(|| take(&request))
     }
 
