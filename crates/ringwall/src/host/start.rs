@@ -163,7 +163,7 @@ impl<'a> Start<'a> {
         (maps, Some(standing))
     }
 
-    fn open_ports(&mut self) -> Result<Opened, Failure> {
+    fn open_ports(&self) -> Result<Opened, Failure> {
         match (&self.taken.stack, self.needs.kept) {
             (StackSide::Tap { .. }, Some(kept)) => self.open_beside(kept).map(Opened::Tap),
             (StackSide::Tap { .. }, None) => self.open_tap().map(Opened::Tap),
@@ -176,20 +176,20 @@ impl<'a> Start<'a> {
     }
 
     /// What is kept for this program, through a TAP beside the card and a packet socket on it.
-    fn open_beside(&mut self, kept: Kept) -> Result<Ports, Failure> {
+    fn open_beside(&self, kept: Kept) -> Result<Ports, Failure> {
         let options = PacketOptions {
             mark: self.taken.mark,
             filter: Some(takeover::not_opened(Some(kept))),
             ..self.of_kept(kept, self.taken.wire_index)
         };
-        Ok(Ports { wire: self.open_packet_port(&options)?, stack: stack_port(&mut self.taken)? })
+        Ok(Ports { wire: self.open_packet_port(&options)?, stack: stack_port(&self.taken)? })
     }
 
     fn of_kept(&self, kept: Kept, index: u32) -> PacketOptions {
         (self.needs.ports)(PacketOptions { all_multicast: true, ..PacketOptions::kept(kept, index) })
     }
 
-    fn open_tap(&mut self) -> Result<Ports, Failure> {
+    fn open_tap(&self) -> Result<Ports, Failure> {
         let (config, taken) = (self.config, &self.taken);
         let options = PacketOptions {
             mark: taken.mark,
@@ -206,7 +206,7 @@ impl<'a> Start<'a> {
         if let Some(clear) = self.taken.fence.as_ref().and_then(Fence::clear) {
             wire.receive_also(clear);
         }
-        Ok(Ports { stack: stack_port(&mut self.taken)?, wire })
+        Ok(Ports { stack: stack_port(&self.taken)?, wire })
     }
 
     fn open_packet_port(&self, options: &PacketOptions) -> Result<PacketPort, Failure> {
@@ -241,8 +241,9 @@ impl Opened {
     }
 }
 
-fn stack_port(taken: &mut Taken) -> Result<TapPort, Failure> {
-    taken.take_queue().map(TapPort::new).ok_or_else(|| Failure::new("the inner device has no queue"))
+fn stack_port(taken: &Taken) -> Result<TapPort, Failure> {
+    let queue = taken.queue().ok_or_else(|| Failure::new("the inner device is no TAP"))?;
+    queue.try_clone().map(TapPort::new).map_err(|error| Failure::new(format!("the inner device's queue: {error}")))
 }
 
 /// Whose attacks are told.
@@ -303,7 +304,7 @@ fn request(config: &Config, kept: Option<Kept>, way: Way) -> Request {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes: kept.map_or_else(|| u16::try_from(overhead(config)).unwrap_or(u16::MAX), |_| 0),
         way,
-        inner: kept.map_or(Inner::Tap { queues: 1 }, |kept| Inner::Veth { kept }),
+        inner: kept.map_or(Inner::Tap, |kept| Inner::Veth { kept }),
         admitted: admitted(config),
     }
 }

@@ -108,26 +108,13 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inner {
     /// A TAP: the daemon carries every frame.
-    Tap {
-        /// Number of its queues, at least one.
-        queues: u8,
-    },
+    Tap,
     /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A kernel that cannot
     /// join is a refusal.
     Veth {
         /// What is kept.
         kept: Kept,
     },
-}
-
-impl Inner {
-    /// Queues of the TAP that stands in for the card, or beside it.
-    fn tap_queues(self) -> u8 {
-        match self {
-            Inner::Tap { queues } => queues,
-            Inner::Veth { .. } => 1,
-        }
-    }
 }
 
 /// Which interface to take, and how.
@@ -163,9 +150,8 @@ pub struct Probe {
 pub enum StackSide {
     /// A TAP.
     Tap {
-        /// One descriptor per queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN)
-        /// bytes, non-blocking.
-        queues: Vec<OwnedFd>,
+        /// Its queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
+        queue: OwnedFd,
     },
     /// The outer end of a pair, in the card's namespace. There, sockets for one EtherType hear what is kept for the
     /// daemon.
@@ -217,12 +203,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The TAP's queues; none of them if the inner device is no TAP.
+    /// The TAP's queue; none if the inner device is no TAP.
     #[must_use]
-    pub fn queues(&self) -> &[OwnedFd] {
+    pub fn queue(&self) -> Option<&OwnedFd> {
         match &self.stack {
-            StackSide::Tap { queues } => queues,
-            StackSide::Veth { .. } => &[],
+            StackSide::Tap { queue } => Some(queue),
+            StackSide::Veth { .. } => None,
         }
     }
 
@@ -232,14 +218,6 @@ impl Taken {
         match &self.stack {
             StackSide::Tap { .. } => None,
             StackSide::Veth { outer_index, .. } => Some(*outer_index),
-        }
-    }
-
-    /// Takes one of the TAP's queues out; none if none is left or the inner device is no TAP.
-    pub fn take_queue(&mut self) -> Option<OwnedFd> {
-        match &mut self.stack {
-            StackSide::Tap { queues } => queues.pop(),
-            StackSide::Veth { .. } => None,
         }
     }
 }

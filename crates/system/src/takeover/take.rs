@@ -14,7 +14,7 @@ use super::{Request, StackSide, Taken, TakeoverError, Way, ends, nft};
 use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::Link;
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 
 /// Smallest MTU of the inner device in bytes: every IPv4 host must take packets of this size (RFC 791).
 const MIN_INNER_MTU: u32 = 576;
@@ -179,37 +179,17 @@ impl Work<'_> {
 
     /// Puts a TAP where the card was, or opens the one that is there.
     fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(StackSide, u32), TakeoverError> {
-        let queues = self.request.inner.tap_queues();
-        let present = self.usable_tap(queues)?;
+        let present = self.tap_here()?;
         if present.is_none() || self.state.phase != Phase::Taken {
             self.state.phase = Phase::Taking;
         }
-        self.state.multi_queue = match present {
-            Some(_) => self.state.multi_queue,
-            None => queues > 1,
-        };
         self.save()?;
-        let options = TapOptions {
-            name: &self.place.interface,
-            queues,
-            multi_queue: self.state.multi_queue,
-            // Sockets that are bound to the card's number go on working.
-            index: Some(self.state.home.index).filter(|_| present.is_none()),
-        };
-        let (queues, offloads) = tap_device::open(options).doing(&self.place.interface, "open the inner device")?;
+        // Sockets that are bound to the card's number go on working.
+        let index = Some(self.state.home.index).filter(|_| present.is_none());
+        let (queue, offloads) =
+            tap_device::open(&self.place.interface, index).doing(&self.place.interface, "open the inner device")?;
         self.state.probe("inner device offloads", offloads);
         let index = self.configure(mac, mtu).doing(&self.place.interface, "set the inner device up")?;
-        Ok((StackSide::Tap { queues }, index))
-    }
-
-    /// The TAP if it is there already and can be opened with `queues` queues.
-    fn usable_tap(&mut self, queues: u8) -> Result<Option<Link>, TakeoverError> {
-        let Some(tap) = self.tap_here()? else { return Ok(None) };
-        if self.state.multi_queue || queues <= 1 {
-            return Ok(Some(tap));
-        }
-        // A device with one queue cannot be opened with several.
-        self.put_away(&tap)?;
-        Ok(None)
+        Ok((StackSide::Tap { queue }, index))
     }
 }

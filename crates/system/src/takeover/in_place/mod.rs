@@ -49,7 +49,7 @@ use super::work::Work;
 use super::{Inner, Instruction, Kept, StackSide, TakeoverError, settings};
 use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 
 pub use fence::Fence;
 pub use guard::Admitted;
@@ -90,7 +90,7 @@ impl Work<'_> {
         }
         let names = Names::of(self.place, &self.state);
         let guard = match self.request.inner {
-            Inner::Tap { .. } => Some(self.guard(&names, &card)?),
+            Inner::Tap => Some(self.guard(&names, &card)?),
             Inner::Veth { .. } => None,
         };
         let belt = self.belt(&names, &card.name, guard.is_some())?;
@@ -122,7 +122,7 @@ impl Work<'_> {
 
     fn rules(&self, card: &str, tap: Option<&str>, clear: Option<&str>) -> String {
         match self.request.inner {
-            Inner::Tap { .. } => rules(self.interface(), card, tap) + &clear::rules(self.interface(), clear),
+            Inner::Tap => rules(self.interface(), card, tap) + &clear::rules(self.interface(), clear),
             Inner::Veth { kept } => divert::rules(self.interface(), kept, card, tap),
         }
     }
@@ -130,7 +130,7 @@ impl Work<'_> {
     /// Takes away what only another mode of the daemon before needs, once all stands that this one does.
     fn put_other_away(&mut self, names: &Names, card: &str) -> Result<(), TakeoverError> {
         match self.request.inner {
-            Inner::Tap { .. } => {
+            Inner::Tap => {
                 belt::hook(card, Side::Ingress).clear(self.interface())?;
                 Names::remove(names.divert()?)
             }
@@ -145,7 +145,6 @@ impl Work<'_> {
     /// and its number.
     pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(StackSide, u32), TakeoverError> {
         let card = &secluded.link;
-        let queues = self.request.inner.tap_queues();
         let links = self.host.links().doing(&self.place.interface, "list the interfaces")?;
         let name = match &self.state.inner {
             InnerKind::Beside { tap } => tap.clone(),
@@ -155,13 +154,9 @@ impl Work<'_> {
         if !is_there || self.state.phase != Phase::Taken {
             self.state.phase = Phase::Taking;
         }
-        if !is_there {
-            self.state.multi_queue = queues > 1;
-        }
         self.state.inner = InnerKind::Beside { tap: name.clone() };
         self.save()?;
-        let options = TapOptions { name: &name, queues, multi_queue: self.state.multi_queue, index: None };
-        let (queues, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
+        let (queue, offloads) = tap_device::open(&name, None).doing(&self.place.interface, "open the TAP")?;
         self.state.probe("inner device offloads", offloads);
         let index = self.furnish(&name, card.mtu).doing(&self.place.interface, "set the TAP up")?;
         let names = Names::of(self.place, &self.state);
@@ -171,7 +166,7 @@ impl Work<'_> {
         nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
         self.shut_when_gone(&names, &secluded.link);
-        Ok((StackSide::Tap { queues }, index))
+        Ok((StackSide::Tap { queue }, index))
     }
 
     /// A TAP that says nothing by itself.

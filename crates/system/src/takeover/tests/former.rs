@@ -13,7 +13,7 @@ use crate::takeover::place::Place;
 use crate::takeover::snapshot::Snapshot;
 use crate::takeover::state::{Phase, State};
 use crate::takeover::{TakeoverError, Way};
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 
 /// The filter as that version had it.
 const FILTER: &str = "nft 'table netdev ringwall_eth0 {
@@ -37,8 +37,7 @@ fn leave_behind_a_filter(room: &Room) {
     room.run_shell(FILTER).expect("root may");
     room.in_host("ip link set rw.eth0 up allmulticast on");
     room.at_host(|| {
-        let options = TapOptions { name: "eth0", queues: 1, multi_queue: false, index: None };
-        tap_device::open(options).expect("root may");
+        tap_device::open("eth0", None).expect("root may");
         let change = LinkChange::of(link("eth0").index).mac(state.home.mac()).mtu(1500 - u32::from(OVERHEAD));
         socket().change_link(&change).expect("root may");
         state.home.give(&mut socket(), link("eth0").index, "eth0").expect("root may");

@@ -7,11 +7,10 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
 
-use super::room::{OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
+use super::room::{BY_NAMESPACE, OVERHEAD, PEER, Room, assert_same, assert_stands_in, room};
 use crate::namespace::{create, run_inside};
 use crate::netlink::Connection;
-use crate::takeover::state::Phase;
-use crate::takeover::{Inner, Request, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
+use crate::takeover::{Request, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
 use crate::takeover::{flush_neighbours, forget_heard_neighbours, remove_permanent_neighbour, take};
 
 #[test]
@@ -79,22 +78,6 @@ fn after_a_crash_the_route_points_at_the_dead_device_and_the_next_start_adopts_i
     assert!(room.in_host("ip route").contains("198.18.0.0/15"), "changes made meanwhile survive");
     room.in_host("ip addr del 10.9.0.8/24 dev eth0");
     room.in_host("ip route del 198.18.0.0/15");
-    assert_same(&before, &room.picture());
-}
-
-#[test]
-fn a_queue_more_makes_the_device_anew_and_loses_nothing() {
-    let room = room!();
-    let before = room.picture();
-    drop(room.take(Way::Namespace).expect("a veth can move"));
-    let mut request = room.request(Way::Namespace);
-    request.inner = Inner::Tap { queues: 2 };
-    let taken = room.at_host(|| take(&request)).expect("it is there");
-    assert_eq!(taken.queues().len(), 2);
-    drop(taken);
-    request.inner = Inner::Tap { queues: 1 };
-    drop(room.at_host(|| take(&request)).expect("one queue of several"));
-    room.release("eth0").expect("nothing holds it");
     assert_same(&before, &room.picture());
 }
 
@@ -170,42 +153,9 @@ fn a_second_daemon_and_another_namespace_are_refused() {
 #[test]
 fn every_half_done_state_can_be_released_and_can_be_taken_on() {
     let room = room!();
-    let before = room.picture();
-    let spoilers: [Spoiler; 5] = [
-        ("only the inner device is missing", |room| drop(room.in_host("ip link del eth0"))),
-        ("the inner device has nothing yet", |room| {
-            room.in_host("ip addr flush dev eth0");
-            room.in_host("ip link set eth0 down");
-        }),
-        ("the card has not left yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            room.in_host("ip link set eth0 up");
-        }),
-        ("the card has not left and has no namespace yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            crate::namespace::unpin(&room.run_dir().join("eth0.netns")).expect("root may");
-        }),
-        ("all is done but not written down", |_| {}),
-    ];
-    for (name, spoil) in spoilers {
-        for phase in [Phase::Taking, Phase::Releasing] {
-            for taken_on_first in [false, true] {
-                drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
-                spoil(&room);
-                room.set_phase(phase);
-                if taken_on_first {
-                    drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
-                }
-                let report = room.release("eth0").unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert!(report.nic_found, "{name}");
-                eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
-                assert_same(&before, &room.picture());
-                assert!(!room.has_leftovers(), "{name}");
-            }
-        }
-    }
+    let take = |room: &Room| room.take(Way::Namespace);
+    room.spoil(&[("only the inner device is missing", |room| drop(room.in_host("ip link del eth0")))], take);
+    room.spoil(&BY_NAMESPACE, take);
 }
 
 #[test]
