@@ -39,14 +39,11 @@ const PEERS: &str = "zz-ringwall-peers.conf";
 fn needs_namespace(config: &Config) -> Result<bool, Failure> {
     let host = &config.host;
     if let Some(state) = state::load(&host.state_dir, &host.interface)? {
-        return Ok(matches!(state.way, Way::Namespace | Way::Auto));
+        return Ok(state.way != Way::InPlace);
     }
-    Ok(match config.way().0 {
-        Way::Namespace | Way::Auto => true,
-        Way::Filter => false,
-        // Early in the boot that directory may not be mounted yet, and a start that fails is seconds late.
-        Way::InPlace => host.takeover == Way::Auto && (note(config).exists() || !host.state_dir.exists()),
-    })
+    // Early in the boot that directory may not be mounted yet, and a start that fails is seconds late.
+    let may_go_over = host.takeover.is_open() && (note(config).exists() || !host.state_dir.exists());
+    Ok(config.way().0 != Way::InPlace || may_go_over)
 }
 
 /// Says to the generator that this card cannot stay in place. Only root writes there, before it
@@ -85,7 +82,7 @@ pub(super) fn go_over(config: &Config, reason: &str) -> Result<(), Failure> {
 /// A card that an earlier start has taken over by namespace, as "auto" lets it: the next boot is to
 /// have the rights for that at once.
 pub(super) fn stays_over(config: &Config) -> Result<(), Failure> {
-    match config.host.takeover == Way::Auto && config.way().0 == Way::InPlace && !note(config).exists() {
+    match config.host.takeover.is_open() && config.way().0 == Way::InPlace && !note(config).exists() {
         true => write(config, "an earlier start has taken it over by namespace"),
         false => Ok(()),
     }
