@@ -3,8 +3,8 @@
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
-# and whose device is yet to be made (record 0104). `release` is the way out for an administrator: it opens, and takes
-# away what a daemon has left at the card.
+# and whose device is yet to be made (record 0104), and a bridge by its name. `release` is the way out for an administrator: it opens, and takes
+# away what a daemon has left at the card. `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
 fail() {
@@ -13,7 +13,7 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|open|release INTERFACE, or closed.sh ahead"
+    fail "usage: closed.sh close|open|release|device INTERFACE, or closed.sh ahead"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -96,14 +96,30 @@ put() {
     } | nft -f -
 }
 
+# Where ports and bridge meet, a bridge goes by its name, so it is shut before it is there.
+put_at_bridge() {
+    table=$(table)
+    nft -f - <<RULES
+table bridge $table
+delete table bridge $table
+table bridge $table {
+    chain from_ports { type filter hook input priority -500; meta ibrname "$interface" drop; }
+    chain to_ports { type filter hook output priority -500; meta obrname "$interface" drop; }
+}
+RULES
+}
+
 # Who makes a device again while a daemon guards it finds it shut by the daemon (record 0104).
 close_ahead() {
     status=0
     for unit in "$enabled"*.service; do
         interface=${unit#"$enabled"}
         interface=${interface%.service}
-        if check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] && find_card; then
+        check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] || continue
+        if find_card; then
             at_card | put || status=1
+        else
+            put_at_bridge || status=1
         fi
     done
     return $status
@@ -112,6 +128,8 @@ close_ahead() {
 open() {
     table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
+    # Not there but for a bridge.
+    nft delete table bridge "$table" 2>/dev/null || :
 }
 
 # The filters of a daemon, by the number that it gives them (in_place/below.rs).
@@ -132,6 +150,7 @@ open_card() {
 interface=$2
 check_name "$interface" || fail "not an interface name: $interface"
 case $1 in
+device) printf '/sys/subsystem/net/devices/%s\n' "$interface" | tr - / ;;
 close)
     lock
     if find_card; then

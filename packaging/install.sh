@@ -63,8 +63,8 @@ sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^After=/d; /^# It begins by/d; 2
     /^Before=/d; s#^WantedBy=.*#WantedBy=multi-user.target#" \
     packaging/ringwall-closed@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-virtual@.service"
-# Alerts, a dashboard, and what lets a unit listen at a port.
-for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json metrics-listen.conf; do
+# Alerts and a dashboard.
+for name in prometheus.yml ringwall.rules.yml ringwall.dashboard.json; do
     put 644 "packaging/monitoring/$name" "$prefix/share/ringwall/monitoring/$name"
 done
 put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
@@ -72,7 +72,7 @@ put 644 packaging/ringwall.lua "$prefix/share/ringwall/wireshark/ringwall.lua"
 for name in 10-ringwall.link 10-ringwall.network; do
     put 644 "packaging/network/$name" "$prefix/lib/systemd/network/$name"
 done
-# Which instances of the units need a namespace, and what they get then.
+# Which instances of the units need a namespace or an address, and what they get then.
 put 644 packaging/network/namespace.conf "$libexec/namespace.conf"
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" packaging/network/generator.sh >"$unit"
 put 755 "$unit" "$prefix/lib/systemd/system-generators/ringwall"
@@ -84,7 +84,6 @@ put 644 packaging/ringwall.tmpfiles "$prefix/lib/tmpfiles.d/ringwall.conf"
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#; s#ringwall host run#ringwall akd run#
     s#^Description=.*#Description=Ringwall guards %i and distributes keys#
     s#^ProtectSystem=strict#&\nReadWritePaths=-/etc/ringwall/site\nInaccessiblePaths=-/etc/ringwall/site/ca.key.pem -/etc/ringwall/site/site.key.pem -/etc/ringwall/site/request.key.pem -/etc/ringwall/site/dhcp.key.pem#
-    /^# Frames go by packet sockets/d; /^# of its own (records.metrics_listen)/d; /^IPAddress/d
     s#^Conflicts=shutdown.target#& ringwall@%i.service#" packaging/ringwall@.service >"$unit"
 put 644 "$unit" "$prefix/lib/systemd/system/ringwall-akd@.service"
 $maker install -d -m 700 "$root/etc/ringwall"

@@ -120,27 +120,6 @@ check_kernel_program() {
     fi
 }
 
-# What systemd says of each unit's sandbox, in tenths: 0 is shut, 100 is open. A generator loosens
-# those instances whose card is in a namespace (record 0106).
-check_units() {
-    say "exposure of the units"
-    if ! systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
-        skip "exposure of the units: no systemd-analyze, or one that knows no --offline"
-        return
-    fi
-    units=$(mktemp -d)
-    for most in ringwall@:25 ringwall-gate@:25 ringwall-rights@:20 \
-        ringwall-closed@:25 ringwall-made@:25 ringwall-renew@:25 \
-        ringwall-report@:25 ringwall-site:25 ringwall-signer:20 ringwall-console:25; do
-        unit=${most%:*}.service
-        sed "s#@SBINDIR@#/usr/sbin#; s#@LIBEXECDIR@#/usr/lib/ringwall#" "packaging/$unit" >"$units/$unit"
-        systemd-analyze security --no-pager --offline=true "--threshold=${most#*:}" "$units/$unit" >"$units/said" 2>&1 ||
-            { cat "$units/said"; fail "$unit is more exposed than it was"; }
-        tail -n 1 "$units/said"
-    done
-    rm -r "$units"
-}
-
 # What we are made of: whose licence, whose unsafe code, from where.
 check_dependencies() {
     say "dependencies: unsafe code and its reasons"
@@ -243,7 +222,6 @@ new_traces() {
 
 check_all() {
     check_features
-    check_units
     check_dependencies
     check_release
     check_vectors

@@ -118,14 +118,14 @@ MANAGERS = {
         "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
     },
     "bridge": {
-        "interface": "br0",
+        "interface": "br-lan",
         "files": {**BRIDGE_BY_NETWORKD, "/etc/systemd/network/50-lan.network": NETWORKD_BY_NAME},
         "mode": "644",
         "units": "systemd-networkd",
         "again": "networkctl delete {interface} && systemctl restart systemd-networkd",
     },
     "bridge-NetworkManager": {
-        "interface": "br0",
+        "interface": "br-lan",
         "files": BRIDGE_BY_NETWORKMANAGER,
         "mode": "600",
         "units": "NetworkManager",

@@ -60,7 +60,7 @@ pub use acts::{acting, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation};
 use issued::Issued;
-pub use operators::{KnownOperator, add_operator, begin_order, remove_operator};
+pub use operators::{KnownOperator, add_operator, add_operator_by_request, begin_order, remove_operator};
 pub use policy::{change_policy, policy, policy_file};
 pub use record::Record;
 pub use renewing::{Given, Renewed, Terms, check_may_be_late};

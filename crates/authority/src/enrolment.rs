@@ -12,6 +12,7 @@ use identity::{Generation, HostIdentity, Refusal};
 use rcgen::{CertificateParams, CustomExtension, KeyPair, KeyUsagePurpose};
 use zeroize::Zeroizing;
 
+use crate::request::check_name;
 use crate::site::{join, names_extension, subject};
 use crate::{Error, Random, Request, random_bytes};
 
@@ -38,6 +39,20 @@ pub fn request(request: &Request, random: &mut Random<'_>) -> Result<KeyAndReque
     let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
     let extensions = vec![names_extension(request.names())?, answers(&key_der)?];
     let request_pem = signed_request(request.name(), request.role(), extensions, &key_der)?;
+    Ok(KeyAndRequest { key_pem: pem::encode(pem::PRIVATE_KEY, &key_der), request_pem })
+}
+
+/// Makes an Ed25519 key for who is to be an operator, and the request for its certificate.
+///
+/// # Errors
+/// [`Error::BadName`], or what the encoder says.
+pub fn operator_request(name: &str, random: &mut Random<'_>) -> Result<KeyAndRequest, Error> {
+    check_name(name)?;
+    let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = subject(name, None);
+    let signed = params.serialize_request(&KeyPair::try_from(key_der.as_slice())?)?;
+    let request_pem = pem::encode(pem::CERTIFICATE_REQUEST, signed.der()).to_string();
     Ok(KeyAndRequest { key_pem: pem::encode(pem::PRIVATE_KEY, &key_der), request_pem })
 }
 

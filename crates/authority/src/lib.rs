@@ -4,6 +4,7 @@
 //! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
 //! keeps a site in files, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
 //! [`lease`] is a DHCP server's half: the certificates of its clients. [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
+//! [`rollout`] is what reports of hosts come to.
 //!
 //! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
 
@@ -17,6 +18,7 @@ pub mod limits;
 mod names;
 pub mod repository;
 pub mod request;
+pub mod rollout;
 pub mod site;
 
 pub use directory::{Directory, Entry};

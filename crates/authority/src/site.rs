@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use identity::certificate::names::Names;
 use identity::certificate::{
-    CertificateRequest, HostCertificate, KeyKind, OPERATOR_PURPOSE, OperatorCertificate, OperatorRole, PAPER_SITE_UNIT,
-    SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE, TrustAnchor, Verified,
+    CertificateRequest, HostCertificate, KeyKind, OPERATOR_PURPOSE, OperatorCertificate, OperatorRequest, OperatorRole,
+    PAPER_SITE_UNIT, SECOND_KEY_EXTENSION, SERIAL_NUMBER_ATTRIBUTE, TrustAnchor, Verified,
 };
 use identity::dhcp_key::{DhcpKey, DhcpMaster};
 use identity::distributor::{RequestKey, RequestMaster};
@@ -281,6 +281,34 @@ impl Site {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error> {
+        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
+        let pair = KeyPair::try_from(key_der.as_slice())?;
+        let key = HostKey { kind: KeyKind::Ed25519, bytes: pair.public_key_raw().to_vec() };
+        let (certificate, mut file) = self.certify_operator((name, role), &key, validity, random, unix_s)?;
+        file.push_str(&pem::encode(pem::PRIVATE_KEY, &key_der));
+        Ok((certificate, file))
+    }
+
+    /// The same for a key that he has made; the file for him is no secret and lacks it.
+    pub(crate) fn issue_operator_for(
+        &self,
+        (asked, role): (&OperatorRequest, OperatorRole),
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error> {
+        let key = HostKey { kind: KeyKind::Ed25519, bytes: asked.public_key().to_vec() };
+        self.certify_operator((asked.name(), role), &key, validity, random, unix_s)
+    }
+
+    fn certify_operator(
+        &self,
+        (name, role): (&str, OperatorRole),
+        key: &HostKey,
+        validity: Duration,
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error> {
         check_name(name)?;
         check_validity(validity)?;
         let mut params = base_params(name, self.period(unix_s, validity)?, random);
@@ -288,12 +316,10 @@ impl Site {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Other(OPERATOR_PURPOSE.to_vec())];
         params.use_authority_key_identifier_extension = true;
-        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
-        let certificate = params.signed_by(&KeyPair::try_from(key_der.as_slice())?, &self.issuer)?;
+        let certificate = params.signed_by(key, &self.issuer)?;
         let verified = self.anchor.verify_operator(certificate.der(), unix_s).map_err(Error::SelfCheck)?;
         let mut file = pem::encode(pem::CERTIFICATE, verified.der());
         file.push_str(&pem::encode(pem::CERTIFICATE, self.anchor.der()));
-        file.push_str(&pem::encode(pem::PRIVATE_KEY, &key_der));
         Ok((verified, file))
     }
 

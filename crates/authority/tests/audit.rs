@@ -189,12 +189,49 @@ fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
     unfill(&stage.path());
     let told = stage.check().expect("whole");
     assert_eq!(told.last().map(|(_, _, about)| about.as_str()), Some("last"));
+    // Each file has one or two, so the newest ones are in several.
+    for count in [1, 2, 10, told.len(), told.len() + 1] {
+        let newest = Record::from(&stage.site).newest_acts(count).expect("read").expect("whole");
+        let about: Vec<String> = newest.into_iter().map(|kept| kept.entry.about).collect();
+        let wanted = told[told.len().saturating_sub(count)..].iter().map(|(_, _, about)| about.clone());
+        assert_eq!(about, wanted.collect::<Vec<_>>());
+    }
     let shortened: Vec<_> = told.iter().filter(|(_, act, _)| act == "shortened").collect();
     assert!(!shortened.is_empty());
     let first = fs::read_dir(stage.path()).expect("listed").filter_map(Result::ok).map(|file| file.file_name());
     let first = first.filter(|name| name.to_string_lossy().starts_with("audit.0")).min().expect("one");
     fs::remove_file(stage.path().join(first)).expect("removed");
     assert!(matches!(stage.check(), Err(Doubt::Beginning(_))), "{:?}", stage.check().map(drop));
+}
+
+#[test]
+fn the_newest_entries_are_judged_without_those_before_them() {
+    let stage = Stage::set();
+    let newest = |count| {
+        let read = Record::from(&stage.site).newest_acts(count).expect("read")?;
+        Ok(read.into_iter().map(|kept| kept.entry.number).collect::<Vec<_>>())
+    };
+    assert_eq!(newest(5), Ok(vec![]), "nothing was done yet");
+    (1..=9).for_each(|number| stage.note(&number.to_string()));
+    assert_eq!(newest(3), Ok(vec![7, 8, 9]));
+    assert_eq!(newest(20), Ok((1..=9).collect()));
+    let log = stage.path().join("audit.jsonl");
+    let whole = fs::read_to_string(&log).expect("there");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let changed = |at: usize| {
+        let line = lines[at - 1].replace("a change", "a chance");
+        fs::write(&log, [&lines[..at - 1], &[line.as_str()], &lines[at..]].concat().concat()).expect("written");
+    };
+    changed(6);
+    assert_eq!((newest(3), newest(4)), (Ok(vec![7, 8, 9]), Err(Doubt::Signature(6))));
+    changed(8);
+    assert_eq!(newest(3), Err(Doubt::Signature(8)));
+    fs::write(&log, lines[..8].concat()).expect("cut off");
+    assert_eq!(newest(3), Err(Doubt::End(9, 8)));
+    fs::write(&log, [&lines[..7], &lines[8..]].concat().concat()).expect("one taken out");
+    assert_eq!(newest(3), Err(Doubt::Missing(8, 9)));
+    fs::write(&log, "").expect("emptied");
+    assert_eq!(newest(3), Err(Doubt::Head));
 }
 
 /// Makes a file as long as a full one, with a hole behind what it holds.

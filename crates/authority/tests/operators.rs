@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use authority::directory::{KnownOperator, Record, Restored, acting, add_operator, begin_order, remove_operator};
+use authority::directory::{
+    KnownOperator, Record, Restored, acting, add_operator, add_operator_by_request, begin_order, remove_operator,
+};
 use authority::files::Overwrite;
 use authority::limits::MAX_OPERATORS;
-use authority::{Directory, Error};
-use identity::Profile;
+use authority::{Directory, Error, enrolment};
+use identity::certificate::OperatorRequest;
 use identity::certificate::OperatorRole::{self, Manager, Viewer};
 use identity::order::Operator;
+use identity::{Profile, pem};
 
 const NOW: u64 = 1_800_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -51,6 +54,45 @@ impl Stage {
 fn random() -> impl FnMut(&mut [u8]) {
     static CALLS: AtomicU8 = AtomicU8::new(0);
     common::random(CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+#[test]
+fn whoever_has_made_his_key_himself_is_an_operator_and_his_key_was_nowhere_else() {
+    let stage = Stage::set();
+    let made = enrolment::operator_request("ann", &mut random()).expect("made");
+    let asked = OperatorRequest::from_pem(&made.request_pem).expect("signed");
+    let output = stage.file("ann");
+    let (file, days) = ((output.as_path(), Overwrite::Force), 90 * DAY);
+    let by_request = |asked: &OperatorRequest, role| {
+        add_operator_by_request(&stage.site, (asked, role), days, file, &mut random(), NOW)
+    };
+    let known = by_request(&asked, Manager).expect("added");
+    assert_eq!((stage.names(), known.certificate.name()), (vec!["manager ann".to_owned()], "ann"));
+    let given = fs::read_to_string(&output).expect("there");
+    assert!(!given.contains("PRIVATE KEY"));
+    let own = Operator::from_pem(&format!("{given}{}", *made.key_pem)).expect("one behind the other");
+    let order = own.sign(b"an order").expect("signed");
+    let heard = stage.site.site().anchor().verify_order(&order, NOW).expect("his");
+    assert!(Record::from(&stage.site).has_operator(&heard).expect("read"));
+    // The file serves nobody else, and who has the name again has other keys.
+    let other = enrolment::operator_request("ann", &mut random()).expect("made");
+    assert!(Operator::from_pem(&format!("{given}{}", *other.key_pem)).is_err());
+    stage.add("ann", Viewer).expect("again");
+    assert!(!Record::from(&stage.site).has_operator(&heard).expect("read"));
+    assert!(enrolment::operator_request("no name", &mut random()).is_err());
+}
+
+#[test]
+fn a_request_that_its_key_has_not_signed_is_none() {
+    let made = enrolment::operator_request("ann", &mut random()).expect("made");
+    let der = pem::single(&made.request_pem, pem::CERTIFICATE_REQUEST).expect("one block");
+    for at in [der.len() - 1, der.len() / 2, 20] {
+        let mut changed = der.to_vec();
+        changed[at] ^= 1;
+        let text = pem::encode(pem::CERTIFICATE_REQUEST, &changed);
+        assert!(OperatorRequest::from_pem(&text).is_err(), "byte {at}");
+    }
+    assert!(OperatorRequest::from_pem(&made.key_pem).is_err());
 }
 
 #[test]

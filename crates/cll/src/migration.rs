@@ -154,10 +154,6 @@ impl Proved {
         self.by_mac.remove(&mac).is_some()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.by_mac.len()
-    }
-
     /// The name in the host's certificate.
     pub(crate) fn name(&self, mac: MacAddress) -> Option<&str> {
         self.by_mac.get(&mac).map(|host| host.name.as_str())
@@ -324,7 +320,7 @@ mod tests {
         for number in 0..=PROVED_MAX as u32 {
             proved.enter(name(number));
         }
-        assert_eq!(proved.len(), PROVED_MAX);
+        assert_eq!(proved.by_mac.len(), PROVED_MAX);
         assert!(proved.contains(name(0).mac) && !proved.contains(name(PROVED_MAX as u32).mac));
         let moved = ProvedHost { addresses: vec![[10, 9, 9, 9].into()], ..name(0) };
         assert!(proved.enter(moved), "who is in it may have other addresses");

@@ -335,13 +335,7 @@ impl HostIdentity {
         self.dhcp.keys.as_ref()
     }
 
-    /// What all DHCP keys of the site are made from; only on a DHCP server. The newest.
-    #[must_use]
-    pub fn dhcp_master(&self) -> Option<&DhcpMaster> {
-        self.dhcp_masters().map(|masters| masters.newest().1)
-    }
-
-    /// All of those that are in force.
+    /// What all DHCP keys of the site are made from, those that are in force; only on a DHCP server.
     #[must_use]
     pub fn dhcp_masters(&self) -> Option<&Succession<DhcpMaster>> {
         self.dhcp.masters.as_ref()

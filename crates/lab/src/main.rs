@@ -77,7 +77,10 @@ fn main() -> ExitCode {
         Subject::Bench(args) => bench::run(args),
         Subject::Disguise(args) => disguise::run(args),
         Subject::Sim(args) => sim::run(args),
-        Subject::Rollout(args) => rollout::run(args),
+        Subject::Rollout(args) => match args.simulated {
+            Some(hosts) => sim::rollout::run(hosts),
+            None => rollout::run(args),
+        },
         Subject::Receivers(args) => compare::run(args),
         Subject::Corpus(args) => corpus::run(args),
         Subject::Up(args) => standing::up(args),

@@ -37,4 +37,4 @@ pub use rule::{Action, Rule, Rules};
 pub use scrubber::Scrubber;
 pub use settings::{Preset, Settings};
 pub use tcp::events::Event;
-pub use tcp::{BadRecord, Came, FlowEnd, FlowId, FlowReport, Over, Told};
+pub use tcp::{BadRecord, Came, FlowEnd, FlowId, FlowReport, Over, Told, Waits};

@@ -41,12 +41,24 @@ pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 /// Connections that are remembered.
 pub const FLOWS_MAX: usize = 1 << 20;
 /// Memory for segments that wait until their receiver has said how far it is, after a takeover, in
-/// bytes: one of each of some thousand connections.
-pub const PARKED_MAX_BYTES: usize = 8 << 20;
+/// bytes: first flights of some thousand connections.
+pub const PARKED_MAX_BYTES: usize = 16 << 20;
 /// What such a segment costs beside its frame's bytes.
 pub const PARKED_OVERHEAD_BYTES: usize = 128;
-/// How long it waits: a sender that heard nothing has sent it again by then.
-pub const PARKED_TIME: Duration = Duration::from_secs(1);
+/// One half of a connection may have one part in this many of that memory, and less where more than
+/// a few wait: of a thousand each has 15 KiB, of eight thousand one long segment.
+pub const PARKED_SHARE: usize = 32;
+/// Segments of one half that wait: six first flights (RFC 6928), or as many super-frames.
+pub const PARKED_FRAMES_MAX: usize = 64;
+/// How long they wait. A sender whose timer was doubled three times has sent again by then.
+pub const PARKED_TIME: Duration = Duration::from_millis(2400);
+/// Between two questions while something waits. Linux answers a segment without data only half a
+/// second after the last one, and a gateway that is busy has no use for more of them.
+pub const PARKED_ASK_AGAIN: Duration = Duration::from_millis(600);
+/// Between two looks for those that are to be asked again.
+pub const PARKED_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Receivers that are asked again in one look.
+pub const PARKED_ASKS_PER_LOOK: usize = 256;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
 

@@ -16,7 +16,7 @@ use crate::rule::Counters;
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
 use crate::tcp::events::Event;
-use crate::tcp::{BadRecord, FlowEnd, FlowId, FlowReport, Parked, Told};
+use crate::tcp::{BadRecord, FlowEnd, FlowId, FlowReport, Parked, Told, Waits};
 use crate::{emit, ethernet, ip};
 
 /// A scrubber between two sides.
@@ -90,6 +90,12 @@ impl Scrubber {
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
         self.stages.flows.idle_bytes()
+    }
+
+    /// What became of segments that had to wait, after a takeover, until their receiver had answered.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        self.stages.flows.parking().waits()
     }
 
     /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
@@ -188,16 +194,33 @@ impl Scrubber {
         stages.run(context, Packet { link, ip, transport, checksum, gso, longest_fragment: None }, exit)
     }
 
-    /// Takes up the frame that waited for what the latest one said. It is in the books already, as
-    /// the question that it became.
+    /// Takes up the frames that waited for what the latest one said. They are in the books already,
+    /// as the questions that they became.
     fn resume(&mut self, now: Instant, sink: &mut dyn Sink) {
-        let Some(Parked { from, mut bytes, meta, .. }) = self.stages.flows.take_answered() else { return };
+        for parked in self.stages.flows.parking_mut().take_answered() {
+            let went_on = self.judge_parked(now, parked, sink);
+            self.stages.flows.parking_mut().settle(went_on);
+        }
+    }
+
+    /// Has frames that wait become questions once more.
+    fn ask_again(&mut self, now: Instant, sink: &mut dyn Sink) {
+        for parked in self.stages.flows.parking_mut().look(now) {
+            self.judge_parked(now, parked, sink);
+        }
+    }
+
+    /// Judges a frame that waited as if it came now; whether it, or a question in its place, went on.
+    fn judge_parked(&mut self, now: Instant, parked: Parked, sink: &mut dyn Sink) -> bool {
+        let Parked { from, mut bytes, meta, .. } = parked;
         self.stages.flows.put_down();
         let fate = self.scrub(now, from, &mut Frame { bytes: &mut bytes, meta }, sink);
+        self.stages.flows.put_down();
         if fate == Ok(Fate::Forwarded) {
             self.ledger.make(from.other());
         }
         self.release(now);
+        fate == Ok(Fate::Forwarded)
     }
 
     /// Enters in the books what became of frames that were held.
@@ -251,7 +274,7 @@ impl Bump for Scrubber {
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
             self.release(now.since_boot);
-            self.stages.flows.park(now.since_boot, from, &frame);
+            self.stages.flows.parking_mut().park(now.since_boot, from, &frame);
             self.resume(now.since_boot, sink);
         }
     }
@@ -263,6 +286,7 @@ impl Bump for Scrubber {
     fn tick(&mut self, now: Now, budget: usize, sink: &mut dyn Sink) {
         self.fragments.expire(now.since_boot, budget);
         self.release(now.since_boot);
+        self.ask_again(now.since_boot, sink);
         self.stages.tick(now.since_boot, budget, &mut Exit { sink, ledger: &mut self.ledger });
     }
 

@@ -5,7 +5,7 @@ mod tcp_support;
 
 use bump::{DropReason as Reason, Side};
 use proptest::prelude::*;
-use scrub::limits::PARKED_TIME;
+use scrub::limits::{PARKED_ASK_AGAIN, PARKED_TIME};
 use scrub::settings::Adopt;
 use scrub::{BadRecord, Preset, Settings, Told};
 
@@ -90,7 +90,41 @@ fn a_flight_whose_beginning_was_lost_is_asked_for_before_the_hole() {
         let question = second.client(seg(ACK, C + at, S).data(data));
         assert_eq!((question.to_server().data.len(), question.to_server().sequence), (0, C - 1));
     }
-    assert_eq!(second.server(seg(ACK, S, C + 5)).to_server().data, b"older");
+    let heard: Vec<_> = second.server(seg(ACK, S, C + 5)).inside.into_iter().map(|seg| seg.data).collect();
+    assert_eq!(heard, [b"older", b"later", b"newer"], "the whole flight, in order");
+    let waits = second.scrubber.waits();
+    assert_eq!((waits.kept, waits.went_on, waits.in_vain), (3, 3, 0));
+}
+
+/// Its sender would ask again only when its timer is due, which may have doubled often.
+#[test]
+fn a_question_that_was_lost_is_asked_again() {
+    let mut first = followed(plain());
+    first.open();
+    first.client(seg(ACK, C, S).data(b"heard"));
+    first.server(seg(ACK, S, C + 5));
+    let mut second = successor(&mut first, plain());
+    second.client(seg(ACK, C + 5, S).data(b"word"));
+    second.client(seg(ACK, C + 9, S).data(b"next"));
+    let again = second.elapse(PARKED_ASK_AGAIN);
+    assert_eq!((again.to_server().data.len(), again.to_server().sequence), (0, C + 4));
+    assert_eq!(second.elapse(PARKED_ASK_AGAIN).inside.len(), 1);
+    let heard: Vec<_> = second.server(seg(ACK, S, C + 5)).inside.into_iter().map(|seg| seg.data).collect();
+    assert_eq!(heard, [b"word", b"next"]);
+    assert_eq!(second.elapse(PARKED_TIME).inside.len(), 0, "nothing is asked any more");
+    assert_eq!(second.scrubber.waits().asked_again, 2);
+}
+
+/// Where both directions are scrubbed a segment is a question to its receiver and the answer that
+/// the other end waits for: it must not be taken for its own answer.
+#[test]
+fn what_answers_the_other_end_waits_for_its_own_answer() {
+    let settings = || Settings { both_directions: true, ..plain() };
+    let mut first = followed(settings());
+    first.open();
+    let mut second = successor(&mut first, settings());
+    assert_eq!(second.client(seg(ACK, C, S).data(b"word")).to_server().data, b"");
+    assert_eq!(second.server(seg(ACK, S, C)).to_server().data, b"word");
 }
 
 #[test]
@@ -115,8 +149,9 @@ fn what_waits_in_vain_is_forgotten() {
     first.open();
     let mut second = successor(&mut first, plain());
     second.client(seg(ACK, C, S).data(b"word"));
-    second.wait(PARKED_TIME);
+    second.elapse(PARKED_TIME);
     assert_eq!(second.server(seg(ACK, S, C)).inside.len(), 0);
+    assert_eq!(second.scrubber.waits().in_vain, 1);
     let mut third = successor(&mut first, plain());
     third.client(seg(ACK, C, S).data(b"word"));
     third.scrubber.stand_by();

@@ -24,7 +24,7 @@ struct map requests SECTION("maps");
 struct map acquainted SECTION("maps");
 
 // What the socket keeps for the daemon.
-enum kept { ARP_ONLY, ARP_AND_DHCP, ALL };
+enum kept { ARP_ONLY, ARP_AND_DHCP };
 
 // Masters of a site in force at a time: while one follows another there are two.
 enum { MASTERS = 2 };
@@ -318,7 +318,7 @@ INLINE int is_dhcp(context *packet) {
 }
 
 INLINE int other(context *packet, const struct settings *own, u16 ethertype) {
-    if (own->kept == ALL || (own->kept == ARP_AND_DHCP && ethertype == big16(IPV4) && is_dhcp(packet)))
+    if (own->kept == ARP_AND_DHCP && ethertype == big16(IPV4) && is_dhcp(packet))
         return PASS;
     return NOT_FOR_US;
 }

@@ -109,8 +109,6 @@ pub enum Keeps {
     Arp = 0,
     /// ARP and DHCP over IPv4.
     ArpAndDhcp = 1,
-    /// Every frame.
-    All = 2,
 }
 
 /// What the program must know of this host.

@@ -37,36 +37,14 @@ const ATTACH_ATTEMPTS: u32 = 50;
 /// Pause between two of these attempts.
 const ATTACH_PAUSE: Duration = Duration::from_millis(20);
 
-/// How a TAP is opened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TapOptions<'a> {
-    /// Its name, new or existing.
-    pub(crate) name: &'a str,
-    /// Number of queues to open.
-    pub(crate) queues: u8,
-    /// Whether the device is one with several queues; an existing device cannot be opened the other way.
-    pub(crate) multi_queue: bool,
-    /// Interface index to ask for when it is made.
-    pub(crate) index: Option<u32>,
-}
-
-/// Opens or makes the TAP in the calling thread's network namespace, and makes it persistent. Returns one descriptor
-/// per queue and the name of the offloads that the kernel granted.
-pub(crate) fn open(options: TapOptions<'_>) -> io::Result<(Vec<OwnedFd>, &'static str)> {
-    let mut queues = Vec::with_capacity(usize::from(options.queues));
-    let mut offloads = "none";
-    for _ in 0..options.queues.max(1) {
-        // An index can be asked for by the descriptor that makes the device, not by those that join it.
-        let index = options.index.filter(|_| queues.is_empty());
-        let queue = attach_patiently(options, index)?;
-        give(queue.as_fd(), libc::TUNSETVNETHDRSZ, VNET_HEADER_LEN as libc::c_int)?;
-        offloads = set_offloads(queue.as_fd())?;
-        queues.push(queue);
-    }
-    if let Some(first) = queues.first() {
-        set_persistent(first.as_fd(), true)?;
-    }
-    Ok((queues, offloads))
+/// Opens or makes the TAP `name` in the calling thread's network namespace, and makes it persistent. A new one gets the
+/// interface index `index`, if that is free. Returns its queue and the name of the offloads that the kernel granted.
+pub(crate) fn open(name: &str, index: Option<u32>) -> io::Result<(OwnedFd, &'static str)> {
+    let queue = attach_patiently(name, index)?;
+    give(queue.as_fd(), libc::TUNSETVNETHDRSZ, VNET_HEADER_LEN as libc::c_int)?;
+    let offloads = set_offloads(queue.as_fd())?;
+    set_persistent(queue.as_fd(), true)?;
+    Ok((queue, offloads))
 }
 
 /// A TAP that takes super-frames inside of tunnels, without a name of its choice and gone with its descriptor, and its interface index;
@@ -75,7 +53,7 @@ pub(crate) fn open(options: TapOptions<'_>) -> io::Result<(Vec<OwnedFd>, &'stati
 /// # Errors
 /// Fails where the kernel does not know tunnels on a TAP: before Linux 6.17.
 pub(crate) fn open_for_tunnels(send_bytes: usize) -> io::Result<(OwnedFd, u32)> {
-    let tap = attach(TapOptions { name: "tunnels%d", queues: 1, multi_queue: false, index: None }, None)?;
+    let tap = attach("tunnels%d", None)?;
     give(tap.as_fd(), libc::TUNSETVNETHDRSZ, vnet::TUNNEL_LEN as libc::c_int)?;
     // What it would hand over to a reader; older kernels refuse what they do not know, and so say what they cannot take either.
     let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | TUNNELS | TUNNEL_CHECKSUMS;
@@ -88,7 +66,7 @@ pub(crate) fn open_for_tunnels(send_bytes: usize) -> io::Result<(OwnedFd, u32)> 
 /// A new TAP called `name` that is gone with its descriptor; in the calling thread's network
 /// namespace.
 pub(crate) fn open_while_held(name: &str) -> io::Result<OwnedFd> {
-    let tap = attach_patiently(TapOptions { name, queues: 1, multi_queue: false, index: None }, None)?;
+    let tap = attach_patiently(name, None)?;
     give(tap.as_fd(), libc::TUNSETVNETHDRSZ, VNET_HEADER_LEN as libc::c_int)?;
     Ok(tap)
 }
@@ -115,29 +93,25 @@ pub fn set_carrier(queue: BorrowedFd<'_>, carrier: bool) -> io::Result<()> {
 }
 
 /// A daemon that has just died may still be closing its descriptors, and a child between fork and exec has copies.
-fn attach_patiently(options: TapOptions<'_>, index: Option<u32>) -> io::Result<OwnedFd> {
+fn attach_patiently(name: &str, index: Option<u32>) -> io::Result<OwnedFd> {
     for _ in 0..ATTACH_ATTEMPTS {
-        match attach(options, index) {
+        match attach(name, index) {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(ATTACH_PAUSE),
             other => return other,
         }
     }
-    attach(options, index)
+    attach(name, index)
 }
 
-fn attach(options: TapOptions<'_>, index: Option<u32>) -> io::Result<OwnedFd> {
+fn attach(name: &str, index: Option<u32>) -> io::Result<OwnedFd> {
     let mut open_options = OpenOptions::new();
     let file = open_options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
     if let Some(index) = index {
         // Asking for an index that is taken fails later; the device is then made with any index.
         give(file.as_fd(), libc::TUNSETIFINDEX, index.cast_signed())?;
     }
-    let mut flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
-    if options.multi_queue {
-        flags |= libc::IFF_MULTI_QUEUE;
-    }
-    match set_interface(file.as_fd(), options.name, flags) {
-        Err(error) if index.is_some() && error.raw_os_error() == Some(libc::EBUSY) => attach(options, None),
+    match set_interface(file.as_fd(), name, libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) {
+        Err(error) if index.is_some() && error.raw_os_error() == Some(libc::EBUSY) => attach(name, None),
         other => other.map(|()| file.into()),
     }
 }
@@ -171,7 +145,7 @@ pub(crate) fn cuts_datagrams(queue: BorrowedFd<'_>) -> bool {
 pub fn kernel_cuts_datagrams() -> io::Result<bool> {
     let mut cuts = false;
     crate::namespace::create(|| {
-        let tap = attach(TapOptions { name: "probe%d", queues: 1, multi_queue: false, index: None }, None)?;
+        let tap = attach("probe%d", None)?;
         cuts = cuts_datagrams(tap.as_fd());
         Ok(())
     })?;

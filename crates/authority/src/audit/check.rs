@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use identity::TrustAnchor;
+use identity::audit::Entry;
 
 use super::written::{digits, read_head, read_line};
 use super::{Act, CURRENT, HEAD, Kept, beginning, earlier, name_of};
@@ -105,6 +106,39 @@ pub fn check(
     Ok(chain().map(|digest| Checked { entries: found, digest }))
 }
 
+/// Reads the newest `count` entries, of as few files as have them; a doubt if they are not what the
+/// site's authority wrote, one behind the other up to the last. What is before them is not looked
+/// at.
+///
+/// # Errors
+/// What the operating system says.
+pub fn newest(directory: &Path, anchor: &TrustAnchor, count: usize) -> Result<Result<Vec<Kept>, Doubt>, Error> {
+    let mut names: Vec<String> = earlier(directory)?.into_iter().map(name_of).collect();
+    names.extend(directory.join(CURRENT).exists().then(|| CURRENT.to_owned()));
+    let mut found: Vec<Kept> = Vec::new();
+    while let Some(name) = names.pop().filter(|_| found.len() < count) {
+        match lines(&directory.join(&name))? {
+            Ok(before) => found.splice(0..0, before).for_each(drop),
+            Err(number) => return Ok(Err(Doubt::Line(name, number))),
+        }
+    }
+    found.drain(..found.len().saturating_sub(count));
+    let file = directory.join(HEAD);
+    let head = read_head(&file)?;
+    let (Some(first), Some(last)) = (found.first(), found.last()) else {
+        return Ok(if file.exists() { Err(Doubt::Head) } else { Ok(found) });
+    };
+    let Some(head) = head else { return Ok(Err(Doubt::Head)) };
+    let number = last.entry.number;
+    let chain = || {
+        let digest = chained(&found, anchor, (first.entry.number, first.entry.before), |_, _| {})?;
+        let is_end = (head.number, head.digest) == (number, digest);
+        let is_one_behind = head.number + 1 == number && last.entry.before == head.digest;
+        if is_end || is_one_behind { Ok(()) } else { Err(Doubt::End(head.number, number)) }
+    };
+    Ok(chain().map(|()| found))
+}
+
 /// The entries of a file, or the line that is none.
 fn lines(file: &Path) -> Result<Result<Vec<Kept>, usize>, Error> {
     let mut text = Vec::new();
@@ -121,13 +155,33 @@ fn follow(
     noted: Option<(u64, &str)>,
 ) -> Result<[u8; 32], Doubt> {
     let first = found.first().map_or(1, |kept| kept.entry.number);
-    let mut digest = match first {
+    let digest = match first {
         1 => beginning,
         // What it was is not known any more.
         _ => found.first().map_or([0; 32], |kept| kept.entry.before),
     };
     let mut is_noted = noted.is_none();
     let mut is_told = first == 1;
+    let digest = chained(found, anchor, (first, digest), |entry, digest| {
+        is_noted |= noted == Some((entry.number, &digits(digest)));
+        is_told |= entry.act == Act::Shortened.word() && entry.about == first.to_string();
+    })?;
+    match noted {
+        _ if !is_told => Err(Doubt::Beginning(first)),
+        Some((number, _)) if !is_noted => Err(Doubt::Noted(number)),
+        _ => Ok(digest),
+    }
+}
+
+/// The digest of the last entry, if the first has this number and follows this digest, and each
+/// other one the one before it. `see` is told each, with its digest.
+fn chained(
+    found: &[Kept],
+    anchor: &TrustAnchor,
+    (first, before): (u64, [u8; 32]),
+    mut see: impl FnMut(&Entry, &[u8; 32]),
+) -> Result<[u8; 32], Doubt> {
+    let mut digest = before;
     for (expected, kept) in (first..).zip(found) {
         let entry = &kept.entry;
         if entry.number != expected {
@@ -138,14 +192,9 @@ fn follow(
             return Err(Doubt::Order(entry.number));
         }
         digest = entry.digest(&kept.signature);
-        is_noted |= noted == Some((entry.number, &digits(&digest)));
-        is_told |= entry.act == Act::Shortened.word() && entry.about == first.to_string();
+        see(entry, &digest);
     }
-    match noted {
-        _ if !is_told => Err(Doubt::Beginning(first)),
-        Some((number, _)) if !is_noted => Err(Doubt::Noted(number)),
-        _ => Ok(digest),
-    }
+    Ok(digest)
 }
 
 /// The first certificate that no entry tells of, of those with a serial number and the second at

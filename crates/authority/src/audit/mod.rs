@@ -26,7 +26,7 @@ use crate::limits::{AUDIT_FILE_LEN, AUDIT_FILES, AUDIT_WORD_LEN};
 use crate::{Error, Site};
 
 pub(crate) use check::untold;
-pub use check::{Checked, Doubt, check};
+pub use check::{Checked, Doubt, check, newest};
 use written::{Head, read_head, read_line, write_head, write_line};
 
 /// The authority's first certificate, once it has another one: the record begins with its digest.

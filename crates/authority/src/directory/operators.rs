@@ -4,15 +4,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use identity::certificate::{OperatorCertificate, OperatorRole, Verified, utc_text};
+use identity::certificate::{OperatorCertificate, OperatorRequest, OperatorRole, Verified, utc_text};
 use identity::pem;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::{Directory, OPERATORS, Record, acts};
 use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy, Staged};
 use crate::limits::{BACKDATE, MAX_OPERATORS};
-use crate::{Error, Random};
+use crate::{Error, Random, Site};
 
 /// An operator of the site.
 #[derive(Clone, Debug)]
@@ -83,9 +84,39 @@ pub fn add_operator(
     directory: &Directory,
     (name, role): (&str, OperatorRole),
     validity: Duration,
-    (output, overwrite): (&Path, Overwrite),
+    output: (&Path, Overwrite),
     random: &mut Random<'_>,
     unix_s: u64,
+) -> Result<KnownOperator, Error> {
+    enter(directory, name, (output, Secrecy::Secret), unix_s, |site| {
+        site.issue_operator((name, role), validity, random, unix_s)
+    })
+}
+
+/// The same for who has made his key himself. The file for him is no secret: his key is not in it.
+///
+/// # Errors
+/// As [`add_operator`].
+pub fn add_operator_by_request(
+    directory: &Directory,
+    (asked, role): (&OperatorRequest, OperatorRole),
+    validity: Duration,
+    output: (&Path, Overwrite),
+    random: &mut Random<'_>,
+    unix_s: u64,
+) -> Result<KnownOperator, Error> {
+    enter(directory, asked.name(), (output, Secrecy::Public), unix_s, |site| {
+        site.issue_operator_for((asked, role), validity, random, unix_s)
+    })
+}
+
+/// Issues, and puts who it is on the list in the place of who had his name.
+fn enter(
+    directory: &Directory,
+    name: &str,
+    ((output, overwrite), secrecy): ((&Path, Overwrite), Secrecy),
+    unix_s: u64,
+    issue: impl FnOnce(&Site) -> Result<(Verified<OperatorCertificate>, Zeroizing<String>), Error>,
 ) -> Result<KnownOperator, Error> {
     let _lock = directory.lock()?;
     let mut operators = Record::from(directory).operators()?;
@@ -93,10 +124,11 @@ pub fn add_operator(
     if operators.len() >= MAX_OPERATORS {
         return Err(Error::TooManyOperators(MAX_OPERATORS));
     }
-    let (certificate, file) = directory.site.issue_operator((name, role), validity, random, unix_s)?;
-    let staged = Staged::new(output, &file, Secrecy::Secret, overwrite)?;
+    let (certificate, file) = issue(&directory.site)?;
+    let staged = Staged::new(output, &file, secrecy, overwrite)?;
     let until = utc_text(certificate.not_after_unix());
-    let detail = format!("serial {} until {until}, {role}", certificate.serial_hex());
+    let (serial, role) = (certificate.serial_hex(), certificate.role());
+    let detail = format!("serial {serial} until {until}, {role}");
     acts::tell(directory, &[(Act::OperatorAdded, name, &detail)], unix_s)?;
     // An order that was recorded before stays worth nothing.
     let last_order_unix_ms = before.map_or(0, |one| one.last_order_unix_ms);

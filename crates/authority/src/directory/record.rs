@@ -10,7 +10,7 @@ use identity::revocation::RevocationList;
 
 use super::issued::Issued;
 use super::{CERTIFICATE, Directory, Entry, POLICY, REVOKED, acts, operators};
-use crate::audit::{self, Checked, Doubt};
+use crate::audit::{self, Checked, Doubt, Kept};
 use crate::{Error, files};
 
 /// A site's directory without its keys.
@@ -121,6 +121,17 @@ impl Record {
         }
         let issued = issued.iter().map(|(unix_s, serial)| (serial.as_str(), *unix_s));
         Ok(audit::untold(&checked, issued).map_or(Ok(checked), Err))
+    }
+
+    /// The newest `count` entries of the record of what was done, if they are as they were written,
+    /// one behind the other up to the last; else the first doubt. Those before them, and whether
+    /// each certificate has an entry, [`check`](Record::check) looks at.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn newest_acts(&self, count: usize) -> Result<Result<Vec<Kept>, Doubt>, Error> {
+        let _lock = lock(&self.path)?;
+        audit::newest(&self.path, &self.anchor, count)
     }
 }
 

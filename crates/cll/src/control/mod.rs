@@ -197,12 +197,6 @@ impl Control {
         reports.retain(|mac, report| !self.core.proofs.is_since(*mac, now - report.heard_ago));
     }
 
-    /// Hosts that have proved themselves and are remembered for it.
-    #[must_use]
-    pub fn proved_hosts(&self) -> usize {
-        self.core.rules.proved.len()
-    }
-
     /// Associations in use with one hardware address under which payload moves; never more than
     /// one.
     #[must_use]

@@ -20,6 +20,6 @@ pub use operator::{OPERATOR_PURPOSE, OperatorCertificate, OperatorRole};
 pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, unix_of_utc, utc_text};
-pub use request::{CertificateRequest, RequestError, SHARED_KEYS_EXTENSION};
+pub use request::{CertificateRequest, OperatorRequest, RequestError, SHARED_KEYS_EXTENSION};
 pub use subject::{PAPER_SITE_UNIT, Role, SERIAL_NUMBER_ATTRIBUTE};
 pub use verified::Verified;

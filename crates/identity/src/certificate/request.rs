@@ -16,6 +16,7 @@ use super::names::Names;
 use super::public_key::{KeyKind, PublicKey};
 use super::subject::{Role, common_name, role};
 use super::{BadSignature, Refusal};
+use crate::hash::sha256;
 use crate::limits::MAX_CERTIFICATE_LEN;
 use crate::pem::{self, PemError};
 use crate::{Generation, renewal, sealing};
@@ -150,6 +151,57 @@ impl CertificateRequest {
     #[must_use]
     pub fn has_generation(&self) -> Option<Generation> {
         self.has_generation
+    }
+}
+
+/// A request of who is to be an operator: his name, and a key whose private half its maker has.
+/// Whose key it is the manager has to know otherwise: everybody can write a name.
+pub struct OperatorRequest {
+    name: String,
+    key: PublicKey,
+}
+
+impl OperatorRequest {
+    /// Reads a request from a text that holds exactly one PEM block and checks its signature.
+    ///
+    /// # Errors
+    /// [`RequestError`]; also where the key is not one of Ed25519.
+    pub fn from_pem(text: &str) -> Result<OperatorRequest, RequestError> {
+        let der = pem::single(text, pem::CERTIFICATE_REQUEST).map_err(RequestError::File)?;
+        if der.len() > MAX_CERTIFICATE_LEN {
+            return Err(Refusal::Malformed("length").into());
+        }
+        let request = CertReq::from_der(&der).map_err(|_| Refusal::Malformed("structure"))?;
+        check_possession(&request)?;
+        let key = PublicKey::from_spki(&request.info.public_key)?;
+        if key.kind() != KeyKind::Ed25519 {
+            return Err(Refusal::UnsupportedAlgorithm.into());
+        }
+        Ok(OperatorRequest { name: common_name(&request.info.subject)?, key })
+    }
+
+    /// The name that he writes himself with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// His public key, as the bit string of a SubjectPublicKeyInfo holds it.
+    #[must_use]
+    pub fn public_key(&self) -> &[u8] {
+        self.key.bytes()
+    }
+
+    /// What he and the manager compare: the SHA-256 of that key, in hexadecimal digits.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        sha256(&[self.key.bytes()]).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for OperatorRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperatorRequest").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

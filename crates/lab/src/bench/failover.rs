@@ -5,6 +5,7 @@
 //! the longest time in which none of them had one.
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
@@ -18,6 +19,8 @@ use crate::failover::{Ended, Fault, Outage, Pair, Talks};
 use crate::failure::Failure;
 
 const NAME: &str = "failover";
+/// Whoever waits for so long is named, so that it is found in a capture.
+const LONG_WAIT: Duration = Duration::from_secs(2);
 
 /// What fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,10 +101,12 @@ pub fn run(run: &Run, program: &Path, plan: &Plan) -> Found {
 fn measure(pair: &mut Pair, fault: Fault, plan: &Plan) -> Result<(Vec<Row>, u32), Failure> {
     let talks = Talks::start(pair, plan.connections as usize)?;
     let (mut outages, mut failed) = (Vec::new(), 0);
-    // An even number leaves the first gateway active, as the next kind finds it.
     for round in 0..plan.runs.next_multiple_of(2) {
         match fault.try_on(pair, &talks, round as usize) {
-            Ok(outage) => outages.push(outage),
+            Ok(outage) => {
+                remark(fault, round + 1, &outages, &outage);
+                outages.push(outage);
+            }
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
             Err(failure) => {
                 eprintln!("ringwall-lab: {}, run {}: {failure}", fault.word(), round + 1);
@@ -116,20 +121,39 @@ fn measure(pair: &mut Pair, fault: Fault, plan: &Plan) -> Result<(Vec<Row>, u32)
     Ok((rows(fault, &outages, failed, &talks.end()), failed))
 }
 
+/// Says what is worth a look in a capture or a log.
+fn remark(fault: Fault, run: u32, before: &[Outage], outage: &Outage) {
+    let word = fault.word();
+    if outage.wait >= LONG_WAIT {
+        eprintln!("ringwall-lab: {word}, run {run}: port {} waited {:?}", outage.port, outage.wait);
+    }
+    if is_unasked(before.last(), outage) {
+        eprintln!("ringwall-lab: {word}, run {run}: gateway {} was active again, unasked", outage.struck);
+    }
+}
+
+/// Whether the gateway that had failed before was active again by then, though nothing failed
+/// between the two runs.
+fn is_unasked(before: Option<&Outage>, outage: &Outage) -> bool {
+    before.is_some_and(|before| before.struck == outage.struck)
+}
+
 fn rows(fault: Fault, outages: &[Outage], failed: u32, ended: &Ended) -> Vec<Row> {
     let word = fault.word();
     for line in ended.broken.iter().take(10) {
         eprintln!("ringwall-lab: {word}: {line}");
     }
     let row = |what: &str, unit, series: &Series| Row::new(NAME, format!("{word}/{what}"), unit, series);
-    let ms = |time: fn(&Outage) -> std::time::Duration| -> Series {
+    let ms = |time: fn(&Outage) -> Duration| -> Series {
         outages.iter().map(|outage| Some(time(outage).as_secs_f64() * 1e3)).collect()
     };
     let single = |value: f64| vec![Some(value)];
+    let unasked = outages.windows(2).filter(|pair| is_unasked(pair.first(), &pair[1])).count();
     [
         row("outage", "ms", &ms(|outage| outage.wait)),
         row("silence", "ms", &ms(|outage| outage.silence)),
         row("runs_failed", "runs", &single(f64::from(failed))),
+        row("takeovers_unasked", "takeovers", &single(unasked as f64)),
         row("connections_lost", "connections", &single(ended.broken.len() as f64)),
         row("bytes_wrong", "bytes", &single(ended.wrong_bytes as f64))
             .map(|row| row.with_stat("words", Some(ended.words as f64))),
@@ -141,15 +165,18 @@ fn rows(fault: Fault, outages: &[Outage], failed: u32, ended: &Ended) -> Vec<Row
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::gate::Verdict;
     use super::*;
 
     #[test]
     fn one_run_that_fails_one_outage_too_long_one_lost_connection_or_one_wrong_byte_fails() {
         let plan = Plan { runs: 2, connections: 1, only: vec![FailoverPart::Kill] };
-        let outage = |ms| Outage { wait: Duration::from_millis(ms), silence: Duration::from_millis(ms / 2) };
+        let outage = |ms| Outage {
+            wait: Duration::from_millis(ms),
+            silence: Duration::from_millis(ms / 2),
+            port: 1,
+            struck: usize::from(ms == 400),
+        };
         let failed_with = |runs_failed, ms, broken: &[&str], wrong_bytes| {
             let broken = broken.iter().map(|line| (*line).to_owned()).collect();
             let rows =

@@ -35,7 +35,7 @@ mod tcp;
 mod work;
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
@@ -121,15 +121,8 @@ enum Experiment {
     },
     /// Two gateways of a pair under live connections: what each pays when one of the two fails.
     Failover {
-        /// Write the rows to this file.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// End with a failure when a gate of what was to be measured does not hold.
-        #[arg(long)]
-        gate: bool,
-        /// The program under test; by default the one beside this one.
-        #[arg(long, value_name = "FILE")]
-        ringwall: Option<PathBuf>,
+        #[command(flatten)]
+        usual: Usual,
         #[command(flatten)]
         plan: failover::Plan,
     },
@@ -184,6 +177,20 @@ enum SarpPart {
 
 /// What all experiments take.
 #[derive(Clone, Debug, clap::Args)]
+struct Usual {
+    /// Write the rows to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// End with a failure when a gate of what was to be measured does not hold.
+    #[arg(long)]
+    gate: bool,
+    /// The program under test; by default the one beside this one.
+    #[arg(long, value_name = "FILE")]
+    ringwall: Option<PathBuf>,
+}
+
+/// What those take that are made of pairs of runs.
+#[derive(Clone, Debug, clap::Args)]
 struct Options {
     /// Interleaved pairs per figure.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
@@ -194,15 +201,8 @@ struct Options {
     /// One pair of one-second runs: shows that everything works, not how fast.
     #[arg(long)]
     quick: bool,
-    /// Write the rows to this file.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// End with a failure when a gate of what was to be measured does not hold.
-    #[arg(long)]
-    gate: bool,
-    /// The program under test; by default the one beside this one.
-    #[arg(long, value_name = "FILE")]
-    ringwall: Option<PathBuf>,
+    #[command(flatten)]
+    usual: Usual,
 }
 
 impl Options {
@@ -217,7 +217,7 @@ impl Options {
 
     /// The program under test; `None`, said aloud, when it is not there.
     fn program(&self) -> Option<PathBuf> {
-        guard::find_program(self.ringwall.as_deref())
+        guard::find_program(self.usual.ringwall.as_deref())
             .inspect_err(|failure| eprintln!("ringwall-lab: {failure}; only what does not need it is measured"))
             .ok()
     }
@@ -264,12 +264,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let program = options.program();
             let rows = cll::run(run, program.as_deref(), *profile, options.schedule(), only)?;
             let gates = if *profile == Profile::Modern { gate::of_parts(&gate::CLL, only) } else { Vec::new() };
-            show(&rows, &gates, options)
+            show(&rows, &gates, &options.usual)
         }
         Experiment::SArp { options, only } => {
             let program = options.program();
             let rows = s_arp::run(run, program.as_deref(), options.schedule(), only)?;
-            show(&rows, &gate::of_parts(&s_arp::GATES, only), options)
+            show(&rows, &gate::of_parts(&s_arp::GATES, only), &options.usual)
         }
         Experiment::Scrub { options, plots, only } => {
             let program = options.program();
@@ -277,11 +277,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             if let Some(directory) = plots {
                 plot::draw(&scrub::FIGURES, &rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
-            show(&rows, &gate::of_parts(&scrub::GATES, only), options)
+            show(&rows, &gate::of_parts(&scrub::GATES, only), &options.usual)
         }
         Experiment::Nonces { options, receive, hook, soak: Some(minutes), .. } => {
             let rows = nonces::soak(run, options.program().as_deref(), *minutes, (*receive, *hook))?;
-            show(&rows, &[], options)
+            show(&rows, &[], &options.usual)
         }
         Experiment::Nonces { options, plots, receive, hook, soak: None, only } => {
             let program = options.program();
@@ -289,21 +289,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             if let Some(directory) = plots {
                 nonces::draw(&rows, directory)?.iter().for_each(|name| println!("drawn: {name}"));
             }
-            show(&rows, &gate::of_parts(&nonces::gates(), only), options)
+            show(&rows, &gate::of_parts(&nonces::gates(), only), &options.usual)
         }
         Experiment::Site { options, plan } => {
-            let program = guard::find_program(options.ringwall.as_deref())?;
-            show(&site::run(run, &program, *plan)?, &[], options)
+            let program = guard::find_program(options.usual.ringwall.as_deref())?;
+            show(&site::run(run, &program, *plan)?, &[], &options.usual)
         }
-        Experiment::Failover { json, gate, ringwall, plan } => {
-            let program = guard::find_program(ringwall.as_deref())?;
-            let rows = failover::run(run, &program, plan)?;
-            show_in(&rows, &plan.gates(), json.as_deref(), *gate)
+        Experiment::Failover { usual, plan } => {
+            let program = guard::find_program(usual.ringwall.as_deref())?;
+            show(&failover::run(run, &program, plan)?, &plan.gates(), usual)
         }
         Experiment::Peers { options } => {
             let program = options.program();
             let rows = peers::run(run, program.as_deref(), options.schedule())?;
-            show(&rows, &gate::PEERS, options)
+            show(&rows, &gate::PEERS, &options.usual)
         }
     }
 }
@@ -318,22 +317,17 @@ fn parse_profile(name: &str) -> Result<Profile, String> {
 }
 
 /// Prints and writes what was found.
-fn show(rows: &[Row], gates: &[Gate], options: &Options) -> Result<ExitCode, Failure> {
-    show_in(rows, gates, options.json.as_deref(), options.gate)
-}
-
-/// The same, with the rows in the file `json` and a failure if gates must hold and do not.
-fn show_in(rows: &[Row], gates: &[Gate], json: Option<&Path>, is_gated: bool) -> Result<ExitCode, Failure> {
+fn show(rows: &[Row], gates: &[Gate], usual: &Usual) -> Result<ExitCode, Failure> {
     println!("{}", row::table(rows));
     let verdicts: Vec<Verdict> = gates.iter().map(|gate| Verdict::of(gate, rows)).collect();
     for verdict in &verdicts {
         println!("{verdict}");
     }
-    if let Some(path) = json {
+    if let Some(path) = &usual.json {
         row::write_json(rows, path)?;
     }
     let hold = verdicts.iter().all(Verdict::holds);
-    Ok(if is_gated && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if usual.gate && !hold { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Whether a run that was told to measure `only` these parts, or all, measures `part`.

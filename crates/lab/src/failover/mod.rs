@@ -67,21 +67,18 @@ impl Fault {
         }
     }
 
-    /// Has the active gateway, which is the first in even rounds, fail under `talks`, and mends it
-    /// again.
+    /// Has the active gateway fail under `talks`, and mends it again.
     ///
     /// # Errors
     /// The other gateway does not take over, the connections do not go on, or it cannot be mended.
     pub fn try_on(self, pair: &mut Pair, talks: &Talks, round: usize) -> Result<Outage, Failure> {
-        let active = round % 2;
-        pair.until_role(active, "active")?;
-        pair.until_in_sync()?;
+        let active = pair.until_settled()?;
         talks.go_on()?;
         let outage = talks.watch(|| self.strike(pair, active, round))?;
         pair.until_role(1 - active, "active")?;
         self.mend(pair, active, round)?;
-        pair.until_role(active, "standby")?;
-        Ok(outage)
+        pair.until_settled()?;
+        Ok(Outage { struck: active, ..outage })
     }
 }
 

@@ -166,17 +166,30 @@ impl Pair {
     /// # Errors
     /// [`Failure::Late`].
     pub fn until_role(&self, number: usize, role: &str) -> Result<(), Failure> {
-        process::until(role, READY_LIMIT, || {
+        process::until(&format!("gateway {number} {role}"), READY_LIMIT, || {
             Ok(self.gateways[number].status().is_ok_and(|status| status["pair"]["role"] == role))
         })
     }
 
-    /// Waits until the one on standby knows all flows, and the active one knows that it does.
+    /// Waits until one is active, the other one on standby knows all flows, and the active one knows
+    /// that it does; the number of the active one. Which one it is nobody may count on: a gateway
+    /// that a busy machine stops for longer than its lease stands down.
     ///
     /// # Errors
     /// [`Failure::Late`].
-    pub fn until_in_sync(&self) -> Result<(), Failure> {
-        self.until("both in sync", |statuses| statuses.iter().all(|status| status["pair"]["in_sync"] == true))
+    pub fn until_settled(&self) -> Result<usize, Failure> {
+        let mut active = None;
+        process::until("one active and both in sync", READY_LIMIT, || {
+            let mut statuses = Vec::new();
+            for gateway in &self.gateways {
+                statuses.push(gateway.status().unwrap_or_default());
+            }
+            let is = |role: &str| statuses.iter().position(|status| status["pair"]["role"] == role);
+            let in_sync = statuses.iter().all(|status| status["pair"]["in_sync"] == true);
+            active = is("active").filter(|_| in_sync && is("standby").is_some());
+            Ok(active.is_some())
+        })?;
+        Ok(active.unwrap_or_default())
     }
 }
 

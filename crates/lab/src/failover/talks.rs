@@ -34,6 +34,8 @@ const LONG_WORD: u64 = 20_000;
 const LONG_ONE_IN: usize = 10;
 /// Words of all connections in a second, so that any number of them is the same load.
 const WORDS_PER_S: u32 = 2000;
+/// Connections without an answer that are named.
+const NAMED_MAX: usize = 10;
 /// Least time between two words of a connection.
 const PACE_MIN: Duration = Duration::from_millis(5);
 
@@ -50,8 +52,9 @@ struct Seen {
     /// When a word was answered last, and the longest time in which none was.
     answered_at: Option<Instant>,
     silence: Duration,
-    /// The longest wait for an answer that came under watch.
+    /// The longest wait for an answer that came under watch, and whose it was.
     wait: Duration,
+    waited: usize,
     /// Connections that have said a word under watch and had it answered, or broke.
     is_done: Vec<bool>,
     left: usize,
@@ -64,6 +67,10 @@ pub struct Outage {
     pub wait: Duration,
     /// The longest time in which no connection had one.
     pub silence: Duration,
+    /// The client's port of the connection that waited longest, by which it is found in a capture.
+    pub port: u16,
+    /// The gateway that failed.
+    pub struck: usize,
 }
 
 /// How they fared, when they are over.
@@ -81,6 +88,8 @@ pub struct Ended {
 pub struct Talks {
     seen: Arc<Mutex<Seen>>,
     ends: Arc<AtomicBool>,
+    /// The clients' ports, by connection.
+    ports: Vec<u16>,
     /// Each gives its ends back: one that closed them would break connections for the other.
     threads: Vec<JoinHandle<Result<Ends, Failure>>>,
 }
@@ -95,20 +104,21 @@ impl Talks {
         let address = SocketAddr::from((TRUSTED, PORT));
         let failed = || Failure::io(format!("TCP connections to {address}"));
         let listener = pair.hosts[0].enter(|| TcpListener::bind(address).map_err(failed()))?;
-        let ends = pair.hosts[1].enter(|| {
-            let mut ends = [Vec::new(), Vec::new()];
+        let (ends, ports) = pair.hosts[1].enter(|| {
+            let (mut ends, mut ports) = ([Vec::new(), Vec::new()], Vec::new());
             for number in 0..count {
                 let client = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed())?;
-                let (server, _) = listener.accept().map_err(failed())?;
+                let (server, client_address) = listener.accept().map_err(failed())?;
+                ports.push(client_address.port());
                 for (side, (stream, ends)) in [client, server].into_iter().zip(&mut ends).enumerate() {
                     ends.push(End::new(number, side, stream).map_err(failed())?);
                 }
             }
-            Ok(ends)
+            Ok((ends, ports))
         })?;
         let seen = Seen { is_done: vec![false; count], ..Seen::default() };
-        let mut talks =
-            Talks { seen: Arc::new(Mutex::new(seen)), ends: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
+        let (seen, stops) = (Arc::new(Mutex::new(seen)), Arc::new(AtomicBool::new(false)));
+        let mut talks = Talks { seen, ends: stops, ports, threads: Vec::new() };
         let pace = (Duration::from_secs(1) * count as u32 / WORDS_PER_S).max(PACE_MIN);
         let [clients, servers] = ends;
         let (seen, stop) = (Arc::clone(&talks.seen), Arc::clone(&talks.ends));
@@ -130,9 +140,16 @@ impl Talks {
     pub fn watch(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Outage, Failure> {
         self.seen().watch(Instant::now());
         work()?;
-        process::until("words of all connections", PATIENCE, || Ok(self.seen().left == 0))?;
+        let waited = process::until("words of all connections", PATIENCE, || Ok(self.seen().left == 0));
         let seen = self.seen();
-        Ok(Outage { wait: seen.wait, silence: seen.silence })
+        if waited.is_err() {
+            let left = seen.is_done.iter().zip(&self.ports).filter(|(is_done, _)| !**is_done);
+            let ports: Vec<_> = left.map(|(_, port)| port.to_string()).take(NAMED_MAX).collect();
+            eprintln!("ringwall-lab: {} connections without an answer: ports {}", seen.left, ports.join(", "));
+        }
+        waited?;
+        let port = self.ports.get(seen.waited).copied().unwrap_or_default();
+        Ok(Outage { wait: seen.wait, silence: seen.silence, port, struck: 0 })
     }
 
     /// Waits until every connection has said a word and had it answered.
@@ -186,7 +203,9 @@ impl Seen {
         self.words += 1;
         self.silence = self.silence.max(self.answered_at.map_or(Duration::ZERO, |at| now - at));
         self.answered_at = Some(now);
-        self.wait = self.wait.max(now - said_at);
+        if now - said_at > self.wait {
+            (self.wait, self.waited) = (now - said_at, connection);
+        }
         if self.watched_since.is_some_and(|since| said_at >= since) {
             self.finish(connection);
         }

@@ -28,6 +28,8 @@ use crate::guard::find_program;
 /// Most commands of the manager until all hosts enforce, beside one on each host.
 pub const COMMANDS_MAX: usize = 12;
 
+/// Fewest: the servers and a few others. Most: what a switch of the simulation learns.
+const SIMULATED: RangeInclusive<i64> = 6..=1000;
 const HOSTS: RangeInclusive<i64> = HOSTS_MIN as i64..=HOSTS_MAX as i64;
 
 /// What to roll out.
@@ -39,6 +41,10 @@ pub struct Args {
     /// Enforce without `site enforce`, whose trial takes minutes
     #[arg(long)]
     quick: bool,
+    /// So many hosts in memory and in virtual time instead, without the program
+    #[arg(long, value_name = "HOSTS", conflicts_with_all = ["hosts", "quick", "ringwall"])]
+    #[arg(value_parser = clap::value_parser!(u16).range(SIMULATED))]
+    pub simulated: Option<u16>,
     /// The ringwall program; by default the one beside this program
     #[arg(long, value_name = "PATH")]
     ringwall: Option<PathBuf>,

@@ -18,6 +18,7 @@ mod link_layer;
 mod migration;
 mod ports;
 mod report;
+pub mod rollout;
 mod signed_arp;
 mod trace;
 

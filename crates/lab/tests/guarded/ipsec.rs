@@ -342,29 +342,6 @@ fn await_epochs(guarded: &Guarded, send: u32, all: &[u32]) -> Outcome {
 }
 
 #[test]
-fn where_the_kernel_joins_nothing_every_frame_passes_the_shield_all_the_same() {
-    perform(|stage| {
-        make_keys(stage)?;
-        let (one, other) = (stage.host("a"), stage.host("b"));
-        let near = shield(stage, "a", other.ip.into(), true)?;
-        let mut far = prepare(stage, "b", one.ip.into(), true, "")?;
-        let text = std::fs::read_to_string(&far.config).map_err(Failure::io("reading the configuration"))?;
-        let text = text.replace("mode = \"shield\"", "mode = \"shield\"\ntakeover = \"filter\"");
-        std::fs::write(&far.config, text).map_err(Failure::io("writing the configuration"))?;
-        far.start(&[])?;
-        let _swans = tunnel(stage, None)?;
-        assert_eq!(answered(one, other, 20, "0.05")?, 20);
-        for at in [inner_address(other), other.ip] {
-            let stream = Stream::start(&one.namespace, &other.namespace, at, 5001)?;
-            stream.await_progress(1 << 20, SOON)?;
-        }
-        assert_eq!((packets(&near, "unknown")?, packets(&far, "unknown")?), (0, 0));
-        assert_eq!(packets(&far, "passed_in_kernel")?, 0);
-        Ok(())
-    });
-}
-
-#[test]
 fn what_is_no_ipsec_does_not_pass_the_daemon() {
     perform_bare("what_is_no_ipsec_does_not_pass_the_daemon", &[], |run| {
         let stage = set(run, vec!["a", "b"])?;

@@ -341,7 +341,7 @@ fn a_host_goes_by_namespace(stage: &Stage, mut owner: ChildStdin) -> Outcome {
     })?;
     let guarded = stage.guard("a", Plan::sarp())?;
     assert_eq!(guarded.status()?["takeover"]["way"], "namespace");
-    assert!(guarded.log().contains("taken over in another way"), "{}", guarded.log());
+    assert!(guarded.log().contains("taken over by namespace"), "{}", guarded.log());
     Ok(())
 }
 

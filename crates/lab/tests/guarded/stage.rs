@@ -512,10 +512,7 @@ impl Guarded {
     pub fn on_card(&self, arguments: &str) -> Result<String, Failure> {
         let pin = self.directory.join(format!("run/{INTERFACE}.netns"));
         if !pin.exists() {
-            // In place it has its own name.
-            let is_beside = self.status()?["takeover"]["way"] == "filter";
-            let card = if is_beside { format!("rw.{INTERFACE}") } else { INTERFACE.to_owned() };
-            return self.host.namespace.ip(&arguments.replace("CARD", &card));
+            return self.host.namespace.ip(&arguments.replace("CARD", INTERFACE));
         }
         let mut command = Command::new("nsenter");
         if !is_mounted(&pin, "self") {

@@ -25,11 +25,6 @@ fn plain_frames_reach_nobody_behind_a_namespace() {
 }
 
 #[test]
-fn plain_frames_reach_nobody_behind_a_filter() {
-    perform(&["a", "c"], |stage| plain_frames_reach_nobody(stage, "filter"));
-}
-
-#[test]
 fn plain_frames_reach_nobody_in_place() {
     perform(&["a", "c"], |stage| plain_frames_reach_nobody(stage, "in-place"));
 }
@@ -61,11 +56,6 @@ fn plain_frames_reach_nobody(stage: &Stage, way: &str) -> Outcome {
 #[test]
 fn the_wire_carries_only_ringwall_behind_a_namespace() {
     perform(&["a", "c"], |stage| the_wire_carries_only_ringwall(stage, "namespace"));
-}
-
-#[test]
-fn the_wire_carries_only_ringwall_behind_a_filter() {
-    perform(&["a", "c"], |stage| the_wire_carries_only_ringwall(stage, "filter"));
 }
 
 #[test]
@@ -150,11 +140,6 @@ fn a_kill_under_load_leaks_nothing_behind_a_namespace() {
 }
 
 #[test]
-fn a_kill_under_load_leaks_nothing_behind_a_filter() {
-    perform(&["a", "b"], |stage| a_kill_under_load_leaks_nothing(stage, "filter"));
-}
-
-#[test]
 fn a_kill_under_load_leaks_nothing_in_place() {
     perform(&["a", "b"], |stage| a_kill_under_load_leaks_nothing(stage, "in-place"));
 }
@@ -206,11 +191,6 @@ fn a_kill_under_load_leaks_nothing(stage: &Stage, way: &str) -> Outcome {
 #[test]
 fn a_release_restores_all_behind_a_namespace() {
     perform(&["a", "c"], |stage| a_release_restores_all(stage, "namespace"));
-}
-
-#[test]
-fn a_release_restores_all_behind_a_filter() {
-    perform(&["a", "c"], |stage| a_release_restores_all(stage, "filter"));
 }
 
 #[test]
@@ -303,8 +283,8 @@ fn on_exit_restore_gives_back_at_the_end_behind_a_namespace() {
 }
 
 #[test]
-fn on_exit_restore_gives_back_at_the_end_behind_a_filter() {
-    perform(&["a", "c"], |stage| on_exit_restore_gives_back_at_the_end(stage, "filter"));
+fn on_exit_restore_gives_back_at_the_end_in_place() {
+    perform(&["a", "c"], |stage| on_exit_restore_gives_back_at_the_end(stage, "in-place"));
 }
 
 fn on_exit_restore_gives_back_at_the_end(stage: &Stage, way: &str) -> Outcome {
@@ -420,17 +400,13 @@ fn addresses_added_and_removed_are_kept() {
 
 #[test]
 fn the_carrier_of_the_card_is_followed_behind_a_namespace() {
-    perform(&["a", "b"], |stage| the_carrier_of_the_card_is_followed(stage, "namespace"));
+    perform(&["a", "b"], the_carrier_of_the_card_is_followed);
 }
 
-#[test]
-fn the_carrier_of_the_card_is_followed_behind_a_filter() {
-    perform(&["a", "b"], |stage| the_carrier_of_the_card_is_followed(stage, "filter"));
-}
-
-fn the_carrier_of_the_card_is_followed(stage: &Stage, way: &str) -> Outcome {
+/// In place the stack has the card's own carrier.
+fn the_carrier_of_the_card_is_followed(stage: &Stage) -> Outcome {
     let (a, b) = (stage.host("a"), stage.host("b"));
-    let (near, _far) = (stage.guard("a", Plan::way(way))?, stage.guard("b", Plan::way(way))?);
+    let (near, _far) = (stage.guard("a", Plan::way("namespace"))?, stage.guard("b", Plan::way("namespace"))?);
     reach(&a.namespace, b.ip, SOON)?;
     let has_carrier = |wanted: bool| {
         process::until(&format!("carrier {wanted} inside"), SOON, || {
@@ -450,22 +426,17 @@ fn the_carrier_of_the_card_is_followed(stage: &Stage, way: &str) -> Outcome {
 
 #[test]
 fn a_smaller_mtu_of_the_card_is_followed() {
-    perform(&["a", "b"], |stage| the_mtu_of_the_card_is_followed(stage, "namespace", 1300));
-}
-
-#[test]
-fn a_smaller_mtu_of_the_card_is_followed_behind_a_filter() {
-    perform(&["a", "b"], |stage| the_mtu_of_the_card_is_followed(stage, "filter", 1300));
+    perform(&["a", "b"], |stage| the_mtu_of_the_card_is_followed(stage, 1300));
 }
 
 #[test]
 fn a_larger_mtu_of_the_card_is_followed() {
-    perform(&["a", "b"], |stage| the_mtu_of_the_card_is_followed(stage, "namespace", 4000));
+    perform(&["a", "b"], |stage| the_mtu_of_the_card_is_followed(stage, 4000));
 }
 
-fn the_mtu_of_the_card_is_followed(stage: &Stage, way: &str, wire_mtu: u32) -> Outcome {
+fn the_mtu_of_the_card_is_followed(stage: &Stage, wire_mtu: u32) -> Outcome {
     let (a, b) = (stage.host("a"), stage.host("b"));
-    let (near, far) = (stage.guard("a", Plan::way(way))?, stage.guard("b", Plan::way(way))?);
+    let (near, far) = (stage.guard("a", Plan::way("namespace"))?, stage.guard("b", Plan::way("namespace"))?);
     reach(&a.namespace, b.ip, SOON)?;
     largest_ping_passes(a, b)?;
     for host in [a, b] {

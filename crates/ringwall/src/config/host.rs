@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use identity::profile::HAS_PAPER;
 use serde::{Deserialize, Serialize};
-use system::takeover::{self, Way};
+use system::takeover;
 
 use super::RealTime;
 use super::duration::Span;
@@ -55,6 +55,33 @@ impl Profile {
     }
 }
 
+/// How the card is kept away from the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Takeover {
+    /// In place where that can be, else by namespace.
+    #[default]
+    Auto,
+    /// In a network namespace of its own.
+    Namespace,
+    /// Where it is.
+    InPlace,
+    /// A way of former versions; it counts as `Auto` (record 0115).
+    Filter,
+}
+
+impl Takeover {
+    /// Whether a card that cannot stay in place has another way.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, Takeover::Auto | Takeover::Filter)
+    }
+
+    pub(crate) fn warning(self) -> Option<String> {
+        let warning = "host.takeover = \"filter\" is gone and counts as \"auto\": write that, or no line at all";
+        (self == Takeover::Filter).then(|| warning.to_owned())
+    }
+}
+
 /// What happens to the interface when the daemon ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -89,8 +116,8 @@ pub(crate) struct Host {
     pub(crate) profile: Profile,
     #[serde(default)]
     pub(crate) on_exit: OnExit,
-    #[serde(default = "default_takeover")]
-    pub(crate) takeover: Way,
+    #[serde(default)]
+    pub(crate) takeover: Takeover,
     #[serde(default = "default_run_dir")]
     pub(crate) run_dir: PathBuf,
     #[serde(default = "default_state_dir")]
@@ -158,10 +185,6 @@ fn default_renew_before() -> Span {
 
 fn default_identity() -> PathBuf {
     "/etc/ringwall/identity.pem".into()
-}
-
-fn default_takeover() -> Way {
-    Way::Auto
 }
 
 pub(crate) fn default_run_dir() -> PathBuf {

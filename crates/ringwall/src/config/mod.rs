@@ -22,8 +22,8 @@ mod text;
 pub(crate) use self::changes::{changed_keys, restart_line};
 pub(crate) use self::dhcp::Dhcp;
 pub(crate) use self::host::{
-    DEFAULT_FILE, DEFAULT_GATE_FILE, DIRECTORY, Host, OnExit, POLICY_FILE, Profile, default_file, default_run_dir,
-    default_state_dir,
+    DEFAULT_FILE, DEFAULT_GATE_FILE, DIRECTORY, Host, OnExit, POLICY_FILE, Profile, Takeover, default_file,
+    default_run_dir, default_state_dir,
 };
 pub(crate) use self::kernel_hook::HookName;
 pub(crate) use self::lab::{Lab, Switch};

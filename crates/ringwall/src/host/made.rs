@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use system::takeover::Made;
+use system::takeover::{Appearance, Made};
 
 use crate::daemon::Notice;
 use crate::failure::Failure;
@@ -16,23 +16,26 @@ use crate::output::complain;
 const UDEV_DATA: &str = "/run/udev/data";
 
 /// Runs `closing close INTERFACE` for each device of this name that is made, until it is told to end.
+/// When it is gone `closing ahead` shuts what can be shut before the next one is there.
 pub(super) fn close_when_made(interface: &str, closing: &Path) -> Result<(), Failure> {
     let mut made = Made::watch(interface).map_err(Failure::new)?;
     Notice::open().say(Notice::READY);
     loop {
-        let index = made.await_next().map_err(Failure::new)?;
-        // Behind udev its rule has shut the device, and a daemon may have opened it since.
-        if !Path::new(UDEV_DATA).join(format!("n{index}")).exists() {
-            close(interface, closing);
+        match made.await_next().map_err(Failure::new)? {
+            // Behind udev its rule has shut the device, and a daemon may have opened it since.
+            Appearance::Made(index) if Path::new(UDEV_DATA).join(format!("n{index}")).exists() => {}
+            // A device that is gone again cannot be closed; the next one can.
+            Appearance::Made(_) => run(closing, &["close", interface]),
+            Appearance::Gone => run(closing, &["ahead"]),
         }
     }
 }
 
-/// A device that is gone again cannot be closed; the next one can.
-fn close(interface: &str, closing: &Path) {
-    match Command::new(closing).args(["close", interface]).status() {
+fn run(closing: &Path, arguments: &[&str]) {
+    let failed = |why: String| complain(format_args!("{} {}: {why}", closing.display(), arguments.join(" ")));
+    match Command::new(closing).args(arguments).status() {
         Ok(status) if status.success() => {}
-        Ok(status) => complain(format_args!("{} close {interface}: {status}", closing.display())),
-        Err(error) => complain(format_args!("{}: {error}", closing.display())),
+        Ok(status) => failed(status.to_string()),
+        Err(error) => failed(error.to_string()),
     }
 }

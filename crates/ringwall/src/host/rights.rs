@@ -1,43 +1,49 @@
-//! What the unit of systemd lets a daemon do, and what its take-over needs (record 0106).
+//! What the unit of systemd lets a daemon do, and what its configuration asks for (record 0106).
 //!
-//! The units of hosts cannot make or enter a namespace. A generator of systemd, which runs at boot
-//! and with each `daemon-reload`, gives that to the units that need it. A daemon that finds out at
-//! its start that it needs it ends with a status of its own, for which systemd runs the generator
-//! again (`ringwall-rights@`).
+//! The units of hosts cannot make or enter a namespace, and no unit of a daemon speaks IP. A
+//! generator of systemd, which runs at boot and with each `daemon-reload`, gives that to the units
+//! that need it. A daemon that finds out at its start that it needs a namespace ends with a status
+//! of its own, for which systemd runs the generator again (`ringwall-rights@`).
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use authority::files::{self, Overwrite, Secrecy};
 use system::takeover::{Way, state};
 
+use crate::config::{LocalAddress, Records, SyslogAddress};
 use crate::failure::Failure;
+use crate::modes::any_file::ConfigFile;
 use crate::modes::file::Config;
+use crate::modes::gateway::config::GateConfig;
+use crate::modes::sarp::config::Keeper;
 
 /// Set by a unit that cannot make or enter a namespace.
 const CONFINED: &str = "RINGWALL_CONFINED";
 /// How a daemon ends that needs what its unit forbids (`EX_NOPERM`, sysexits.h). The unit names it.
 pub(crate) const MISSING: u8 = 77;
-/// Units of hosts, and the name of what loosens them.
-const UNITS: [&str; 2] = ["ringwall", "ringwall-akd"];
+/// Units of hosts, and of gateways.
+const HOSTS: &[&str] = &["ringwall", "ringwall-akd"];
+const GATEWAYS: &[&str] = &["ringwall-gate"];
 // Behind `in-place.conf`, which administrators of the version before have copied there.
 const DROP_IN: &str = "zz-ringwall-namespace.conf";
+/// Lets a unit speak IP with the addresses of its configuration.
+const PEERS: &str = "zz-ringwall-peers.conf";
 
 /// Whether a daemon of this configuration needs a namespace: it has one since an earlier start, or
 /// would make one.
 fn needs_namespace(config: &Config) -> Result<bool, Failure> {
     let host = &config.host;
     if let Some(state) = state::load(&host.state_dir, &host.interface)? {
-        return Ok(matches!(state.way, Way::Namespace | Way::Auto));
+        return Ok(state.way != Way::InPlace);
     }
-    Ok(match config.way().0 {
-        Way::Namespace | Way::Auto => true,
-        Way::Filter => false,
-        // Early in the boot that directory may not be mounted yet, and a start that fails is seconds late.
-        Way::InPlace => host.takeover == Way::Auto && (note(config).exists() || !host.state_dir.exists()),
-    })
+    // Early in the boot that directory may not be mounted yet, and a start that fails is seconds late.
+    let may_go_over = host.takeover.is_open() && (note(config).exists() || !host.state_dir.exists());
+    Ok(config.way().0 != Way::InPlace || may_go_over)
 }
 
 /// Says to the generator that this card cannot stay in place. Only root writes there, before it
@@ -76,7 +82,7 @@ pub(super) fn go_over(config: &Config, reason: &str) -> Result<(), Failure> {
 /// A card that an earlier start has taken over by namespace, as "auto" lets it: the next boot is to
 /// have the rights for that at once.
 pub(super) fn stays_over(config: &Config) -> Result<(), Failure> {
-    match config.host.takeover == Way::Auto && config.way().0 == Way::InPlace && !note(config).exists() {
+    match config.host.takeover.is_open() && config.way().0 == Way::InPlace && !note(config).exists() {
         true => write(config, "an earlier start has taken it over by namespace"),
         false => Ok(()),
     }
@@ -95,18 +101,80 @@ pub(super) fn forget(config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// The generator: in `directory`, each unit whose configuration in `configurations` needs a
-/// namespace gets `drop_in`. What cannot be read stays confined, and says why when it starts.
-pub(super) fn generate(configurations: &Path, directory: &Path, drop_in: &Path) -> Result<(), Failure> {
+/// What a daemon needs beyond its unit's file.
+#[derive(Default)]
+struct Needs {
+    units: &'static [&'static str],
+    namespace: bool,
+    /// With whom it, or a process that it starts, speaks IP.
+    peers: BTreeSet<IpAddr>,
+}
+
+impl Needs {
+    fn of(file: &Path) -> Result<Needs, Failure> {
+        match ConfigFile::load(file)? {
+            ConfigFile::Host(config) => Needs::of_host(&config),
+            ConfigFile::Gate(config) => Ok(Needs::of_gate(&config)),
+        }
+    }
+
+    fn of_host(config: &Config) -> Result<Needs, Failure> {
+        let mut peers = of_records(&config.records);
+        if let Some(Keeper::Cluster(access)) = config.akd.as_ref().map(|akd| akd.keeper()) {
+            peers.extend(access.addresses());
+        }
+        Ok(Needs { units: HOSTS, namespace: needs_namespace(config)?, peers })
+    }
+
+    /// Its unit may use namespaces.
+    fn of_gate(config: &GateConfig) -> Needs {
+        let mut peers = of_records(&config.records);
+        peers.extend(config.pair.as_ref().map(|pair| pair.peer.ip()));
+        Needs { units: GATEWAYS, namespace: false, peers }
+    }
+
+    /// Writes the drop-ins of the unit at `place`.
+    fn grant(&self, place: &Path, namespace: &Path) -> io::Result<()> {
+        if self.namespace || !self.peers.is_empty() {
+            fs::create_dir_all(place)?;
+        }
+        if self.namespace {
+            symlink(namespace, place.join(DROP_IN))?;
+        }
+        if self.peers.is_empty() {
+            return Ok(());
+        }
+        let peers: Vec<String> = self.peers.iter().map(IpAddr::to_string).collect();
+        let allowed = format!("IPAddressAllow={}", peers.join(" "));
+        fs::write(place.join(PEERS), format!("[Service]\nRestrictAddressFamilies=AF_INET AF_INET6\n{allowed}\n"))
+    }
+}
+
+/// With whom the exporter and the recorder speak IP. A command for attacks may speak with anybody,
+/// which nobody can read from it.
+fn of_records(records: &Records) -> BTreeSet<IpAddr> {
+    let mut peers = BTreeSet::new();
+    if let Some(SyslogAddress::Udp(address)) = records.syslog_address() {
+        peers.insert(address.ip());
+    }
+    if let Some(LocalAddress::Tcp(address)) = records.metrics_listen.as_deref().and_then(LocalAddress::parse) {
+        // Whoever asks another address of 127.0.0.0/8 comes from this one.
+        peers.insert(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { address.ip() });
+    }
+    peers
+}
+
+/// The generator: in `directory`, each unit gets what its configuration in `configurations` asks
+/// for; `namespace` is the drop-in of those that need one. A file that cannot be read leaves its
+/// unit confined, and the daemon says why when it starts.
+pub(super) fn generate(configurations: &Path, directory: &Path, namespace: &Path) -> Result<(), Failure> {
     let Ok(entries) = fs::read_dir(configurations) else { return Ok(()) };
     for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let Some(instance) = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else { continue };
-        if !Config::load(&file).and_then(|config| needs_namespace(&config)).unwrap_or(false) {
-            continue;
-        }
-        for unit in UNITS {
+        let Ok(needs) = Needs::of(&file) else { continue };
+        for unit in needs.units {
             let place = directory.join(format!("{unit}@{instance}.service.d"));
-            let made = fs::create_dir_all(&place).and_then(|()| symlink(drop_in, place.join(DROP_IN)));
+            let made = needs.grant(&place, namespace);
             made.map_err(|error| Failure::file(&place, error, "give a new directory"))?;
         }
     }
@@ -171,6 +239,46 @@ mod tests {
         forget(&Config::read(&note, &host.replace("STATE", &place.path().display().to_string())).expect("valid"))
             .expect("removed");
         assert_eq!(loosened(place.path(), host), [""; 0]);
+    }
+
+    /// The addresses that each unit of this file may speak with.
+    fn allowed(text: &str) -> Vec<(String, String)> {
+        let place = tempfile::tempdir().expect("a directory");
+        let (configurations, units) = (place.path().join("etc"), place.path().join("units"));
+        fs::create_dir_all(&configurations).expect("ours");
+        fs::create_dir_all(&units).expect("ours");
+        fs::write(configurations.join("it.toml"), text).expect("ours");
+        generate(&configurations, &units, &place.path().join("namespace.conf")).expect("written");
+        let read = |unit: fs::DirEntry| {
+            let text = fs::read_to_string(unit.path().join(PEERS)).ok()?;
+            let rest = text.strip_prefix("[Service]\nRestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow=")?;
+            Some((unit.file_name().to_string_lossy().into_owned(), rest.trim_end().to_owned()))
+        };
+        let mut all: Vec<_> =
+            fs::read_dir(&units).expect("there").filter_map(|unit| read(unit.expect("readable"))).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn units_speak_ip_with_those_whom_their_files_name_and_with_nobody_else() {
+        let both = |peers: &str| {
+            ["ringwall-akd@it.service.d", "ringwall@it.service.d"].map(|unit| (unit.to_owned(), peers.to_owned()))
+        };
+        let host = |rest: &str| allowed(&format!("[host]\ninterface = \"rwnone0\"\n{rest}"));
+        assert_eq!(host(""), []);
+        assert_eq!(host("[records]\nsyslog = \"/dev/log\"\nmetrics_listen = \"/run/m.sock\"\n"), []);
+        assert_eq!(
+            host("[records]\nsyslog = \"192.0.2.5:514\"\nmetrics_listen = \"[::1]:9477\"\n"),
+            both("192.0.2.5 ::1")
+        );
+        let cluster = "etcd = [\"http://10.0.0.21:2379\", \"http://10.0.0.22:2379\"]\netcd_unprotected = true\n";
+        assert_eq!(host(&format!("mode = \"sarp\"\n[akd]\n{cluster}")), both("10.0.0.21 10.0.0.22"));
+        let gate = "[gate]\ntrusted = \"rwnone0\"\nuntrusted = \"rwnone1\"\n";
+        assert_eq!(allowed(gate), []);
+        let pair = "[pair]\nkey_file = \"/k\"\nlocal = \"10.9.0.1:9479\"\npeer = \"10.9.0.2:9479\"\n";
+        let unit = "ringwall-gate@it.service.d".to_owned();
+        assert_eq!(allowed(&format!("{gate}{pair}")), [(unit, "10.9.0.2".to_owned())]);
     }
 
     #[test]

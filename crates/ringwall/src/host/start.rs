@@ -146,8 +146,7 @@ impl<'a> Start<'a> {
         Ok(Ready { ports, maps, supervisor, clock: self.clock, precedence })
     }
 
-    /// Where every frame passes this program, the kernel says of none what is IPsec, and checks
-    /// none of it.
+    /// Has a mode's checks made in the kernel, and says why if that does not.
     fn check_in_kernel<M>(
         &self,
         ports: &Opened,
@@ -164,12 +163,10 @@ impl<'a> Start<'a> {
         (maps, Some(standing))
     }
 
-    fn open_ports(&mut self) -> Result<Opened, Failure> {
+    fn open_ports(&self) -> Result<Opened, Failure> {
         match (&self.taken.stack, self.needs.kept) {
-            (StackSide::Tap { .. }, Some(kept)) if self.taken.fence.is_some() => {
-                self.open_beside(kept).map(Opened::Beside)
-            }
-            (StackSide::Tap { .. }, _) => self.open_tap().map(Opened::Tap),
+            (StackSide::Tap { .. }, Some(kept)) => self.open_beside(kept).map(Opened::Tap),
+            (StackSide::Tap { .. }, None) => self.open_tap().map(Opened::Tap),
             (StackSide::Veth { outer_index, .. }, kept) => {
                 let (outer, wire, kept) = (*outer_index, self.taken.wire_index, kept.unwrap_or(Kept::Arp));
                 let port = |index: u32| self.open_packet_port(&self.of_kept(kept, index));
@@ -179,20 +176,20 @@ impl<'a> Start<'a> {
     }
 
     /// What is kept for this program, through a TAP beside the card and a packet socket on it.
-    fn open_beside(&mut self, kept: Kept) -> Result<Ports, Failure> {
+    fn open_beside(&self, kept: Kept) -> Result<Ports, Failure> {
         let options = PacketOptions {
             mark: self.taken.mark,
             filter: Some(takeover::not_opened(Some(kept))),
             ..self.of_kept(kept, self.taken.wire_index)
         };
-        Ok(Ports { wire: self.open_packet_port(&options)?, stack: stack_port(&mut self.taken)? })
+        Ok(Ports { wire: self.open_packet_port(&options)?, stack: stack_port(&self.taken)? })
     }
 
     fn of_kept(&self, kept: Kept, index: u32) -> PacketOptions {
         (self.needs.ports)(PacketOptions { all_multicast: true, ..PacketOptions::kept(kept, index) })
     }
 
-    fn open_tap(&mut self) -> Result<Ports, Failure> {
+    fn open_tap(&self) -> Result<Ports, Failure> {
         let (config, taken) = (self.config, &self.taken);
         let options = PacketOptions {
             mark: taken.mark,
@@ -209,7 +206,7 @@ impl<'a> Start<'a> {
         if let Some(clear) = self.taken.fence.as_ref().and_then(Fence::clear) {
             wire.receive_also(clear);
         }
-        Ok(Ports { stack: stack_port(&mut self.taken)?, wire })
+        Ok(Ports { stack: stack_port(&self.taken)?, wire })
     }
 
     fn open_packet_port(&self, options: &PacketOptions) -> Result<PacketPort, Failure> {
@@ -221,18 +218,17 @@ impl<'a> Start<'a> {
 
 /// The two ports, by what the stack's side is.
 pub(crate) enum Opened {
-    /// All frames pass through this program.
+    /// A TAP. All frames pass through this program, or those that are kept for it where the card
+    /// stays in place.
     Tap(Ports),
-    /// The kernel joins card and stack by itself, and only ARP comes here.
+    /// The kernel joins card and stack by itself, and only what is kept comes here.
     Pair(Ports<PacketPort>),
-    /// The same, of a card that stays in place with a TAP beside it.
-    Beside(Ports),
 }
 
 impl Opened {
     pub(crate) fn wire(&self) -> &PacketPort {
         match self {
-            Opened::Tap(ports) | Opened::Beside(ports) => &ports.wire,
+            Opened::Tap(ports) => &ports.wire,
             Opened::Pair(ports) => &ports.wire,
         }
     }
@@ -240,15 +236,14 @@ impl Opened {
     pub(crate) fn tap(self) -> Result<Ports, Failure> {
         match self {
             Opened::Tap(ports) => Ok(ports),
-            Opened::Pair(_) | Opened::Beside(_) => {
-                Err(Failure::new("the inner device passes frames by, which this mode must not have"))
-            }
+            Opened::Pair(_) => Err(Failure::new("the inner device passes frames by, which this mode must not have")),
         }
     }
 }
 
-fn stack_port(taken: &mut Taken) -> Result<TapPort, Failure> {
-    taken.take_queue().map(TapPort::new).ok_or_else(|| Failure::new("the inner device has no queue"))
+fn stack_port(taken: &Taken) -> Result<TapPort, Failure> {
+    let queue = taken.queue().ok_or_else(|| Failure::new("the inner device is no TAP"))?;
+    queue.try_clone().map(TapPort::new).map_err(|error| Failure::new(format!("the inner device's queue: {error}")))
 }
 
 /// Whose attacks are told.
@@ -260,7 +255,8 @@ fn here(config: &Config, identity: Option<&Arc<HostIdentity>>) -> Here {
 /// A start that failed leaves nothing half done: what it took goes back. An interface that had been closed before stays
 /// closed.
 fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
-    if was_taken {
+    let is_taken = !matches!(state::load(&config.host.state_dir, &config.host.interface), Ok(None));
+    if was_taken || !is_taken {
         return failure;
     }
     match give_back(config) {
@@ -269,28 +265,32 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
     }
 }
 
-/// Takes the interface over. Where it cannot be guarded in place and was not yet, "auto" has another way.
+/// Takes the interface over.
 pub(super) fn take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Result<Taken, Failure> {
+    try_to_take(config, kept, was_taken).map_err(|failure| undo(config, was_taken, failure))
+}
+
+/// Where it cannot be guarded in place and was not yet, "auto" has another way.
+fn try_to_take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Result<Taken, Failure> {
     let (way, against) = config.way();
     let request = request(config, kept, way);
     if let Some(what) = against {
         tracing::info!(interface = request.interface, "does not stay in place: that does not go with {what}");
     }
     match takeover::take(&request) {
-        Err(error) if error.is_of_the_way() && !was_taken && request.way != config.host.takeover => {
-            tracing::warn!(interface = request.interface, "{error}; taken over in another way");
+        Err(error) if error.is_of_the_way() && !was_taken && way == Way::InPlace && config.host.takeover.is_open() => {
+            tracing::warn!(interface = request.interface, "{error}; taken over by namespace");
             if state::load(&request.state_dir, &request.interface)?.is_some() {
                 takeover::release(&request.interface, &request.run_dir, &request.state_dir)?;
             }
             rights::go_over(config, &error.to_string())?;
-            Ok(takeover::take(&Request { way: config.host.takeover, ..request })?)
+            Ok(takeover::take(&Request { way: Way::Namespace, ..request })?)
         }
         taken => {
             let taken = taken?;
             match taken.way {
                 Way::InPlace => rights::forget(config)?,
-                Way::Namespace => rights::stays_over(config)?,
-                Way::Auto | Way::Filter => {}
+                Way::Namespace | Way::Filter => rights::stays_over(config)?,
             }
             Ok(taken)
         }
@@ -304,7 +304,7 @@ fn request(config: &Config, kept: Option<Kept>, way: Way) -> Request {
         state_dir: config.host.state_dir.clone(),
         overhead_bytes: kept.map_or_else(|| u16::try_from(overhead(config)).unwrap_or(u16::MAX), |_| 0),
         way,
-        inner: kept.map_or(Inner::Tap { queues: 1 }, |kept| Inner::Veth { kept }),
+        inner: kept.map_or(Inner::Tap, |kept| Inner::Veth { kept }),
         admitted: admitted(config),
     }
 }

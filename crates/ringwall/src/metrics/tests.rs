@@ -168,7 +168,7 @@ fn gateway() -> Measured {
         "rules": { "tcp-overlap": 4 }, "ports": ports(["trusted", "untrusted"]),
         "pair": { "role": "standby", "since_s": 1, "peer": null, "in_sync": false, "lag_ms": 2, "messages_sent": 3,
             "messages_heard": 4, "records_sent": 5, "records_heard": 6, "bad_records": 7, "losses": 8, "stations": 9,
-            "refused": { "forged": 10 } },
+            "refused": { "forged": 10 }, "waited": { "in-vain": 11 } },
     });
     measured(with(common(), status), json!({ "answer": "peers", "peers": [] }))
 }
@@ -231,6 +231,7 @@ fn two_texts_of_one_state_are_equal_and_samples_are_those_of_the_state() {
         "ringwall_shield_packets_total{interface=\"e2\",peer=\"192.0.2.2\",fate=\"out-of-range\"} 6",
         "ringwall_gate_memory_bytes{interface=\"in0\",use=\"idle\"} 24",
         "ringwall_gate_pair_records_total{interface=\"in0\",direction=\"heard\"} 6",
+        "ringwall_gate_pair_waited_total{interface=\"in0\",fate=\"in-vain\"} 11",
     ] {
         assert!(plain.lines().any(|other| other == line), "{line}\n{plain}");
     }

@@ -16,7 +16,7 @@ use super::ipsec::config::{self as ipsec, Shield};
 use super::name::Mode;
 use super::null::config as null;
 use super::sarp::config::{Akd, Sarp};
-use crate::config::{Dhcp, HookName, Host, Lab, Profile, Records, Site, read_text, socket, syntax};
+use crate::config::{Dhcp, HookName, Host, Lab, Profile, Records, Site, Takeover, read_text, socket, syntax};
 use crate::failure::Failure;
 
 /// The whole file.
@@ -116,15 +116,15 @@ impl Config {
     /// also what it does not go with.
     pub(crate) fn way(&self) -> (Way, Option<&'static str>) {
         match (self.host.takeover, self.stays_in_place()) {
-            (Way::Auto, Ok(())) => (Way::InPlace, None),
-            (Way::Auto, Err((what, _))) => (Way::Auto, Some(what)),
-            (way, _) => (way, None),
+            (Takeover::Namespace, _) => (Way::Namespace, None),
+            (Takeover::InPlace, _) | (Takeover::Auto | Takeover::Filter, Ok(())) => (Way::InPlace, None),
+            (Takeover::Auto | Takeover::Filter, Err((what, _))) => (Way::Namespace, Some(what)),
         }
     }
 
     fn check_in_place(&self, file: &Path) -> Result<(), Failure> {
         match self.stays_in_place() {
-            Err((what, remedy)) if self.host.takeover == Way::InPlace => {
+            Err((what, remedy)) if self.host.takeover == Takeover::InPlace => {
                 Err(Failure::file(file, format!("host.takeover = \"in-place\" does not go with {what}"), remedy))
             }
             _ => Ok(()),
@@ -134,11 +134,12 @@ impl Config {
     /// What is allowed and yet unwise, one line each.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match (self.host.mode, &self.shield) {
-            (Mode::Shield, Some(section)) => return section.warnings(),
+            (Mode::Shield, Some(section)) => section.warnings(),
             (Mode::Sarp, _) => self.sarp.warnings(),
             (Mode::Cll, _) => self.cll.warnings(),
             (Mode::Shield | Mode::Null, _) => Vec::new(),
         };
+        warnings.extend(self.host.takeover.warning());
         if self.host.profile == Profile::Paper {
             warnings.push(self.host.mode.paper_warning().to_owned());
         }
@@ -228,10 +229,19 @@ pub(crate) mod tests {
         assert_eq!(way(cll, "[cll]\nmigration = \"observe\"\n[dhcp]\nclient = true\n"), (Way::InPlace, None));
         assert_eq!(way(sarp, ""), (Way::InPlace, None));
         let (elsewhere, why) = way(cll, "[cll]\nkernel_hook = \"xdp\"\n");
-        assert!(elsewhere == Way::Auto && why.is_some_and(|why| why.starts_with("cll.kernel_hook")));
+        assert!(elsewhere == Way::Namespace && why.is_some_and(|why| why.starts_with("cll.kernel_hook")));
         let (elsewhere, why) = way(sarp, "[dhcp]\nclient = true\n");
-        assert!(elsewhere == Way::Auto && why.is_some_and(|why| why.starts_with("[dhcp]")));
+        assert!(elsewhere == Way::Namespace && why.is_some_and(|why| why.starts_with("[dhcp]")));
         assert_eq!(way("takeover = \"namespace\"", "[cll]\nkernel_hook = \"xdp\"\n"), (Way::Namespace, None));
+    }
+
+    #[test]
+    fn a_way_of_former_versions_counts_as_auto_and_is_told() {
+        let config = |host: &str| load(&format!("[host]\ninterface = \"eth0\"\n{host}\n")).expect("valid");
+        let former = config("takeover = \"filter\"");
+        assert_eq!(former.way(), config("").way());
+        assert!(former.warnings().iter().any(|line| line.contains("\"filter\"") && line.contains("\"auto\"")));
+        assert_eq!(config("takeover = \"auto\"").warnings(), config("").warnings());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{BREAKS_MAX, Break, BreakUse, DaemonPart, PolicyPart, Report, SCHEMA, SCHEMA_VERSION, USES_MAX};
+use authority::rollout::report::{DaemonPart, PolicyPart, SCHEMA, SCHEMA_VERSION};
+
+use super::{BREAKS_MAX, Break, BreakUse, Report, USES_MAX};
 use crate::client;
 use crate::failure::Failure;
 use crate::modes::cll::peers::ClearUse;

@@ -18,6 +18,12 @@ const LOGIN: &str = "/proc/self/loginuid";
 /// What it says of a process that nobody logged in for.
 const NOBODY: u32 = u32::MAX;
 
+/// What to do about a record that is not whole.
+const REMEDY: &str = "see who could write there, and compare with a backup (`ringwall site backup`)";
+/// Entries that the service looks at for one order: two megabytes at most of a record that may have
+/// sixty, each with a signature to verify, while it answers nobody else.
+pub(super) const WITHIN: usize = 1000;
+
 /// Arguments of `site audit`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -50,6 +56,9 @@ pub(super) struct ShowArguments {
     /// Print a list of JSON objects
     #[arg(long)]
     json: bool,
+    /// Of this many newest entries alone, also where 'about' finds none among them
+    #[arg(skip)]
+    pub(super) within: Option<usize>,
 }
 
 /// What it is compared with.
@@ -103,14 +112,28 @@ pub(super) fn audit(arguments: &AuditArguments, surroundings: &mut Surroundings<
 }
 
 fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let checked = whole(&arguments.dir, None)?;
+    let entries = match arguments.within {
+        None => whole(&arguments.dir, None)?.entries,
+        Some(within) => {
+            let newest = Record::open(&arguments.dir)?.newest_acts(within)?;
+            newest.map_err(|doubt| Failure::file(&arguments.dir, doubt, REMEDY))?
+        }
+    };
     let is_meant = |kept: &&Kept| arguments.about.as_ref().is_none_or(|about| *about == kept.entry.about);
-    let meant: Vec<&Kept> = checked.entries.iter().filter(is_meant).collect();
+    let meant: Vec<&Kept> = entries.iter().filter(is_meant).collect();
     let from = arguments.last.map_or(0, |last| meant.len().saturating_sub(last));
     let meant = &meant[from..];
-    let lines: Vec<String> = meant.iter().map(|kept| line(kept)).collect();
-    let text = if lines.is_empty() { "no entry".to_owned() } else { lines.join("\n") };
-    surroundings.print(arguments.json, &Value::Array(meant.iter().map(|kept| object(kept)).collect()), &text)
+    let mut lines: Vec<String> = meant.iter().map(|kept| line(kept)).collect();
+    if lines.is_empty() {
+        lines.push("no entry".to_owned());
+    }
+    // Somebody who looks for more than there is room for should know.
+    let first = entries.first().map_or(1, |kept| kept.entry.number);
+    if arguments.within.is_some() && first > 1 && arguments.last.is_none_or(|last| last > meant.len()) {
+        lines.push(format!("entries before {first} are shown at the authority's machine alone"));
+    }
+    let value = Value::Array(meant.iter().map(|kept| object(kept)).collect());
+    surroundings.print(arguments.json, &value, &lines.join("\n"))
 }
 
 fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -129,8 +152,7 @@ fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> R
 
 /// The record, if it is whole.
 fn whole(dir: &std::path::Path, noted: Option<(u64, &str)>) -> Result<Checked, Failure> {
-    let remedy = "see who could write there, and compare with a backup (`ringwall site backup`)";
-    Record::open(dir)?.check(noted)?.map_err(|doubt| Failure::file(dir, doubt, remedy))
+    Record::open(dir)?.check(noted)?.map_err(|doubt| Failure::file(dir, doubt, REMEDY))
 }
 
 fn line(kept: &Kept) -> String {

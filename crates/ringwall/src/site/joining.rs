@@ -120,7 +120,7 @@ pub(crate) struct RefuseArguments {
     pub(super) dir: PathBuf,
     /// Name of the host, or number of its token
     #[arg(value_name = "NAME")]
-    which: String,
+    pub(super) which: String,
     /// Print one JSON object
     #[arg(long)]
     json: bool,

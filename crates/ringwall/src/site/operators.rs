@@ -1,11 +1,13 @@
 //! `ringwall site operator`: who may give the site's service orders.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use authority::directory::{KnownOperator, Record, add_operator, remove_operator};
+use authority::directory::{KnownOperator, Record, add_operator, add_operator_by_request, remove_operator};
+use authority::enrolment;
+use authority::files::{self, Secrecy, Staged};
 use authority::limits::OPERATOR_VALIDITY;
 use clap::{Args, Subcommand};
-use identity::certificate::{OperatorRole, utc_text};
+use identity::certificate::{OperatorRequest, OperatorRole, utc_text};
 use serde_json::{Value, json};
 
 use super::arguments::{overwrite, whole_days};
@@ -19,6 +21,11 @@ pub(crate) enum OperatorCommand {
     ///
     /// The file is secret: who has it is he. It takes the place of one that he had.
     Add(AddArguments),
+    /// Make a key on one's own machine, and a request for the manager
+    ///
+    /// The key stays here. 'ringwall site operator add --request' answers the request; what comes
+    /// back and the key are one file with: cat CERTIFICATE KEY > FILE
+    Request(RequestArguments),
     /// List all operators
     List(ListArguments),
     /// Put one out; nothing that he orders is done from now on
@@ -34,6 +41,10 @@ pub(crate) struct AddArguments {
     /// and decides how strict they are)
     #[arg(long, value_parser = parse_role)]
     role: OperatorRole,
+    /// What he has made with 'site operator request'; his key stays with him then, and the file for
+    /// him is no secret
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
     /// Where the file for him is written
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -46,6 +57,25 @@ pub(crate) struct AddArguments {
     /// Where the site is kept
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     dir: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `site operator request`.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArguments {
+    /// Name of who is to be an operator
+    name: String,
+    /// Where the private key is written
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Where the request is written
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace both files if they exist
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -83,6 +113,7 @@ impl OperatorCommand {
     pub(super) fn run_in(&self, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
         match self {
             OperatorCommand::Add(arguments) => add(arguments, surroundings),
+            OperatorCommand::Request(arguments) => request(arguments, surroundings),
             OperatorCommand::List(arguments) => list(arguments, surroundings),
             OperatorCommand::Remove(RemoveArguments { name, dir, json }) => {
                 let directory = surroundings.open(dir)?;
@@ -95,18 +126,59 @@ impl OperatorCommand {
 }
 
 fn add(arguments: &AddArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let AddArguments { name, role, out, days, force, dir, json } = arguments;
+    let AddArguments { name, role, request, out, days, force, dir, json } = arguments;
     let directory = surroundings.open(dir)?;
-    let (output, unix_s) = ((out.as_path(), overwrite(*force)), surroundings.unix_s);
-    let added = add_operator(&directory, (name, *role), DAY * *days, output, surroundings.random, unix_s)?;
+    let (output, unix_s, validity) = ((out.as_path(), overwrite(*force)), surroundings.unix_s, DAY * *days);
+    let file = out.display();
+    let (added, next) = match request {
+        None => {
+            let added = add_operator(&directory, (name, *role), validity, output, surroundings.random, unix_s)?;
+            let next = format!(
+                "his file is {file}, secret; with it:\nringwall operate --service ADDRESS:PORT --as {file} hosts"
+            );
+            (added, next)
+        }
+        Some(request) => {
+            let asked = asked_by(name, request)?;
+            let shown = asked.fingerprint();
+            let random = &mut *surroundings.random;
+            let added = add_operator_by_request(&directory, (&asked, *role), validity, output, random, unix_s)?;
+            let next =
+                format!("for the key {shown}, which {name} must show as well\non his machine: cat {file} KEY > FILE");
+            (added, next)
+        }
+    };
     let mut value = operator_json(&added);
     value["file"] = json!(out);
-    let file = out.display();
+    surroundings.print(*json, &value, &format!("{}\n{next}", operator_text(&added)))
+}
+
+/// What somebody of this name has made.
+fn asked_by(name: &str, file: &Path) -> Result<OperatorRequest, Failure> {
+    let remedy = "let him make one with `ringwall site operator request`";
+    let asked = OperatorRequest::from_pem(&files::read(file)?).map_err(|error| Failure::file(file, error, remedy))?;
+    if asked.name() != name {
+        return Err(Failure::file(file, format!("it is the request of {}, not of {name}", asked.name()), remedy));
+    }
+    Ok(asked)
+}
+
+fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let RequestArguments { name, key, out, force, json } = arguments;
+    let made = enrolment::operator_request(name, surroundings.random)?;
+    let asked = OperatorRequest::from_pem(&made.request_pem).map_err(Failure::new)?;
+    let staged = [
+        Staged::new(key, &made.key_pem, Secrecy::Secret, overwrite(*force))?,
+        Staged::new(out, &made.request_pem, Secrecy::Public, overwrite(*force))?,
+    ];
+    staged.into_iter().try_for_each(Staged::commit)?;
+    let (shown, request) = (asked.fingerprint(), out.display());
     let text = format!(
-        "{}\nhis file is {file}, secret; with it:\nringwall operate --service ADDRESS:PORT --as {file} hosts",
-        operator_text(&added)
+        "the key {shown} is in {}, secret\nat the authority: ringwall site operator add {name} --role ROLE \
+         --request {request} --out FILE",
+        key.display()
     );
-    surroundings.print(*json, &value, &text)
+    surroundings.print(*json, &json!({"name": name, "fingerprint": shown, "key": key, "request": out}), &text)
 }
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {

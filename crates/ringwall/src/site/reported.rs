@@ -1,25 +1,24 @@
 //! `ringwall site hosts` and `ringwall site forecast`: what hosts have reported to the service.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use authority::Entry;
 use authority::directory::Record;
+use authority::rollout::forecast::{count, shortened};
+use authority::rollout::told::{OfGroup, SILENT_AFTER, Told};
 use clap::Args;
 use identity::certificate::utc_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use wire::MacAddress;
 
-use super::serve::kept::{Refused, Reports, Row};
+use super::serve::kept::{Refused, Reports};
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
-use crate::report::forecast::{Forecast, SCHEMA, SCHEMA_VERSION, SINCE, count, millis, shortened};
+use crate::report::forecast::{SCHEMA, SCHEMA_VERSION, SINCE, millis};
 
-/// A host that has not reported for this long is silent: it reports each minute.
-const SILENT_AFTER: Duration = Duration::from_secs(5 * 60);
 /// What the JSON of `site hosts` is called, and its version.
 const HOSTS_SCHEMA: &str = "ringwall-site-hosts";
 const HOSTS_SCHEMA_VERSION: u32 = 1;
@@ -30,8 +29,6 @@ const BRIEF_SCHEMA_VERSION: u32 = 1;
 const BRIEF_HOSTS_MAX: usize = 5000;
 /// Addresses of one host in it.
 const BRIEF_ADDRESSES_MAX: usize = 4;
-/// Hosts that no group of the policy means.
-const NO_GROUP: &str = "no group";
 
 /// Arguments of `site hosts`.
 #[derive(Debug, Args)]
@@ -112,58 +109,19 @@ pub(crate) struct SiteForecastArguments {
     json: bool,
 }
 
-/// The site's record beside what was reported.
-pub(super) struct Told {
-    /// The newest certificate of each host that has a good one, by name.
-    pub(super) enrolled: BTreeMap<String, Entry>,
-    /// By name of the host, whether or not it is enrolled still.
-    pub(super) rows: BTreeMap<String, Row>,
-    pub(super) refused: Vec<Refused>,
-    pub(super) policy_version: Option<u64>,
-    /// The group of the policy that means each host.
-    pub(super) groups: BTreeMap<String, String>,
-}
-
-impl Told {
-    pub(super) fn read(dir: &std::path::Path, unix_s: u64) -> Result<Told, Failure> {
-        let record = Record::open(dir)?;
-        let mut enrolled = BTreeMap::<String, Entry>::new();
-        for entry in record.list()?.into_iter().filter(|entry| entry.is_live(unix_s)) {
-            let is_newer = enrolled.get(&entry.name).is_none_or(|one| one.not_before_unix <= entry.not_before_unix);
-            if is_newer {
-                enrolled.insert(entry.name.clone(), entry);
-            }
-        }
-        let reports = Reports::look(dir)?;
-        let (rows, refused) = match &reports {
-            Some(reports) => (reports.all()?, reports.refused()?),
-            None => (Vec::new(), Vec::new()),
-        };
-        let policy = record.policy()?;
-        let group_of = |name: &str| {
-            let group = policy.as_ref().and_then(|policy| policy.group_of(name));
-            group.map_or_else(|| NO_GROUP.to_owned(), |group| group.patterns.join(","))
-        };
-        let groups = enrolled.keys().map(|name| (name.clone(), group_of(name))).collect();
-        let rows = rows.into_iter().map(|row| (row.host.clone(), row)).collect();
-        Ok(Told { enrolled, rows, refused, policy_version: policy.map(|policy| policy.version()), groups })
-    }
-
-    /// When a host reported last, if that was not too long ago.
-    fn fresh(&self, name: &str, now_ms: u64) -> Option<&Row> {
-        self.rows.get(name).filter(|row| now_ms.saturating_sub(row.received_unix_ms) < millis(SILENT_AFTER))
-    }
-
-    /// Who has this hardware address by the site's record.
-    fn name_of(&self, mac: &str) -> Option<String> {
-        let mac = mac.parse().ok()?;
-        self.enrolled.values().find(|entry| entry.mac == mac).map(|entry| entry.name.clone())
-    }
+/// The site's record beside what was reported, and who was turned away.
+pub(super) fn told(dir: &std::path::Path, unix_s: u64) -> Result<(Told, Vec<Refused>), Failure> {
+    let reports = Reports::look(dir)?;
+    let (rows, refused) = match &reports {
+        Some(reports) => (reports.all()?, reports.refused()?),
+        None => (Vec::new(), Vec::new()),
+    };
+    Ok((Told::of(&Record::open(dir)?, rows, unix_s)?, refused))
 }
 
 /// Carries `site hosts` out.
 pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let told = Told::read(&arguments.dir, surroundings.unix_s)?;
+    let (told, refused) = told(&arguments.dir, surroundings.unix_s)?;
     let now_ms = surroundings.unix_s.saturating_mul(1000);
     if arguments.brief {
         let brief = brief(&told, arguments.after.as_deref(), now_ms);
@@ -173,7 +131,7 @@ pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<
     let hosts: Vec<Value> = told.enrolled.values().map(|entry| host_json(&told, entry, now_ms)).collect();
     let value = json!({
         "schema": HOSTS_SCHEMA, "schema_version": HOSTS_SCHEMA_VERSION, "policy_version": told.policy_version,
-        "hosts": hosts, "turned_away": told.refused,
+        "hosts": hosts, "turned_away": refused,
     });
     let mut lines: Vec<String> = told.enrolled.values().map(|entry| host_line(&told, entry, now_ms)).collect();
     let fresh = told.enrolled.keys().filter(|name| told.fresh(name, now_ms).is_some()).count();
@@ -181,7 +139,7 @@ pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<
         SILENT_AFTER.as_secs() / 60
     }));
     lines.extend(
-        told.refused.iter().map(|one| {
+        refused.iter().map(|one| {
             format!("turned away: {} {}, last {}", one.count, one.reason, utc_text(one.last_unix_ms / 1000))
         }),
     );
@@ -261,53 +219,27 @@ fn host_line(told: &Told, entry: &Entry, now_ms: u64) -> String {
 }
 
 /// What is said of one group.
-pub(super) struct OfGroup<'a> {
-    pub(super) group: &'a str,
-    pub(super) hosts: Vec<&'a str>,
-    enforcing: Vec<&'a str>,
-    pub(super) silent: Vec<&'a str>,
-    pub(super) forecast: Forecast,
+fn group_lines(of_group: &OfGroup<'_>) -> Vec<String> {
+    let hosts = count(of_group.hosts.len(), "host");
+    let mut lines = vec![format!("{} ({hosts}, {} enforcing):", of_group.group, of_group.enforcing.len())];
+    lines.extend(of_group.forecast.lines(&format!("{hosts} of {}", of_group.group)));
+    if !of_group.silent.is_empty() {
+        let silent = count(of_group.silent.len(), "host");
+        lines.push(format!("  not known of {silent} that did not report: {}", shortened(&of_group.silent)));
+    }
+    lines
 }
 
-impl<'a> OfGroup<'a> {
-    pub(super) fn of(told: &'a Told, group: &'a str, since_ms: u64, now_ms: u64) -> OfGroup<'a> {
-        let members = told.groups.iter().filter(|(_, of)| *of == group).map(|(name, _)| name.as_str());
-        let hosts: Vec<&str> = members.collect();
-        let silent = hosts.iter().copied().filter(|name| told.fresh(name, now_ms).is_none()).collect();
-        let report = |name: &&'a str| Some((*name, &told.rows.get(*name)?.report));
-        let enforcing = hosts.iter().filter_map(report);
-        let enforcing = enforcing.filter(|(_, report)| !report.is_lenient()).map(|(name, _)| name).collect();
-        let forecast = Forecast::of(hosts.iter().filter_map(report), since_ms, |mac| told.name_of(mac));
-        OfGroup { group, hosts, enforcing, silent, forecast }
-    }
-
-    /// The same where these may be cut off.
-    pub(super) fn without(self, macs: &[MacAddress]) -> OfGroup<'a> {
-        OfGroup { forecast: self.forecast.without(macs), ..self }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let hosts = count(self.hosts.len(), "host");
-        let mut lines = vec![format!("{} ({hosts}, {} enforcing):", self.group, self.enforcing.len())];
-        lines.extend(self.forecast.lines(&format!("{hosts} of {}", self.group)));
-        if !self.silent.is_empty() {
-            let silent = count(self.silent.len(), "host");
-            lines.push(format!("  not known of {silent} that did not report: {}", shortened(&self.silent)));
-        }
-        lines
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "group": self.group, "hosts": self.hosts, "enforcing": self.enforcing, "silent": self.silent,
-            "is_complete": self.silent.is_empty() && self.forecast.left_out == 0, "forecast": self.forecast,
-        })
-    }
+fn group_json(of_group: &OfGroup<'_>) -> Value {
+    json!({
+        "group": of_group.group, "hosts": of_group.hosts, "enforcing": of_group.enforcing, "silent": of_group.silent,
+        "is_complete": of_group.silent.is_empty() && of_group.forecast.left_out == 0, "forecast": of_group.forecast,
+    })
 }
 
 /// Carries `site forecast` out.
 pub(super) fn forecast(arguments: &SiteForecastArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let told = Told::read(&arguments.dir, surroundings.unix_s)?;
+    let told = told(&arguments.dir, surroundings.unix_s)?.0;
     let now_ms = surroundings.unix_s.saturating_mul(1000);
     let since_ms = now_ms.saturating_sub(millis(arguments.since));
     let groups: BTreeSet<&str> = told.groups.values().map(String::as_str).collect();
@@ -319,9 +251,9 @@ pub(super) fn forecast(arguments: &SiteForecastArguments, surroundings: &mut Sur
     let all: Vec<OfGroup<'_>> = wanted.map(|group| OfGroup::of(&told, group, since_ms, now_ms)).collect();
     let value = json!({
         "schema": SCHEMA, "schema_version": SCHEMA_VERSION,
-        "groups": all.iter().map(OfGroup::json).collect::<Vec<_>>(),
+        "groups": all.iter().map(group_json).collect::<Vec<_>>(),
     });
-    let lines: Vec<String> = all.iter().flat_map(OfGroup::lines).collect();
+    let lines: Vec<String> = all.iter().flat_map(group_lines).collect();
     let text = if lines.is_empty() { "no host is enrolled".to_owned() } else { lines.join("\n") };
     surroundings.print(arguments.json, &value, &text)
 }

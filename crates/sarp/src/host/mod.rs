@@ -80,12 +80,6 @@ impl Host {
         self.core.settings = Arc::new(Settings { known_hosts, ..Settings::clone(&self.core.settings) });
     }
 
-    /// Whether a distributor has told the time.
-    #[must_use]
-    pub fn has_clock(&self, now: Instant) -> bool {
-        self.core.clock.read(now).is_some()
-    }
-
     /// Keys in the ring, and requests to distributors that are open.
     #[must_use]
     pub fn keys_and_enquiries(&self) -> (usize, usize) {

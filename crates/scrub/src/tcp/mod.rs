@@ -38,7 +38,7 @@ mod told;
 
 use std::ops::RangeInclusive;
 
-use bump::{DropReason, Frame, Instant, Side, time};
+use bump::{DropReason, Instant, Side, time};
 use wire::layer::protocol;
 
 use crate::context::Context;
@@ -64,6 +64,7 @@ pub use ended::{Came, FlowEnd, Over};
 pub use flow::FlowId;
 pub(crate) use made::Made;
 pub(crate) use parked::Parked;
+pub use parked::Waits;
 pub use report::FlowReport;
 pub use told::{BadRecord, Told};
 
@@ -169,7 +170,8 @@ impl Flows {
         if judged.is_ok() {
             flow.pass(context, ip, segment);
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
-            self.parking.note(index, says.filter(|_| flow.state.awaits_word_on(from)), has_spoken);
+            let asked = says.filter(|_| flow.state.awaits_word_on(from));
+            self.parking.note(index, asked, has_spoken.then_some(to));
         }
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
@@ -318,14 +320,13 @@ impl Flows {
         self.parking.put_down();
     }
 
-    /// Has the frame wait whose segment became a question to its receiver; other frames do not.
-    pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
-        self.parking.park(now, from, frame);
+    /// What waits after another scrubber's end.
+    pub(crate) fn parking(&self) -> &Parking {
+        &self.parking
     }
 
-    /// The frame whose receiver has just said how far it is.
-    pub(crate) fn take_answered(&mut self) -> Option<Parked> {
-        self.parking.take_answered()
+    pub(crate) fn parking_mut(&mut self) -> &mut Parking {
+        &mut self.parking
     }
 
     /// A panic cut the judgement of a segment short: nothing of its connection passes any more.
@@ -366,7 +367,6 @@ impl Flows {
     /// Forgets at most `budget` connections whose time has come.
     pub(crate) fn tick(&mut self, at: Instant, budget: usize) {
         let now = seconds(at);
-        self.parking.expire(at);
         for _ in 0..budget {
             let Some(index) = self.table.expired(now) else {
                 if self.table.deadline().is_none_or(|deadline| seconds(deadline) > now) {

@@ -1,28 +1,35 @@
 //! Segments that wait until their receiver has said how far it is ([`catch_up`]).
 //!
-//! After a takeover the first segment of a connection becomes a question. If it were gone with that,
-//! its sender would send it again when its timer says so, and timers double: after an outage of a
-//! quarter of a second that is one of half a second more. So it waits here, as it came, for as long
-//! as its receiver takes to answer, and is judged then as if it came now.
+//! After a takeover what comes of a connection becomes questions, until its receiver has answered
+//! one. If the segments were gone with that, their sender would send them again when its timer says
+//! so, and timers double: after an outage of a quarter of a second that is one of half a second
+//! more. So they wait here, as they came, and are judged in the order of their numbers when the
+//! answer is there. A question or its answer may be lost, so it is asked again before the sender
+//! would.
+//!
+//! Nobody is shut out by others: all have the same share, so the more there are, the less each has,
+//! and who comes last has as much as who was first.
 //!
 //! [`catch_up`]: crate::tcp::adoption::catch_up
 
 use std::collections::BTreeMap;
 
-use bump::{Frame, Instant, Meta, Side, time};
+use bump::{Frame, Instant, Meta, Side};
 
-use crate::limits::{PARKED_MAX_BYTES, PARKED_OVERHEAD_BYTES, PARKED_TIME};
+use crate::limits::{
+    PARKED_ASK_AGAIN, PARKED_ASKS_PER_LOOK, PARKED_FRAMES_MAX, PARKED_LOOK_INTERVAL, PARKED_MAX_BYTES,
+    PARKED_OVERHEAD_BYTES, PARKED_SHARE, PARKED_TIME,
+};
 use crate::tcp::serial::ahead;
 use crate::tcp::table::Index;
 
 /// A frame as it came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parked {
     pub(crate) from: Side,
     pub(crate) bytes: Vec<u8>,
     pub(crate) meta: Meta,
     sequence: u32,
-    at: Instant,
 }
 
 impl Parked {
@@ -31,17 +38,84 @@ impl Parked {
     }
 }
 
-/// One frame of each connection at most.
+/// What became of segments that had to wait after a takeover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Frames that were kept.
+    pub kept: u64,
+    /// Those that went on when their receiver had answered.
+    pub went_on: u64,
+    /// Those that were refused then, as they would have been without waiting.
+    pub refused: u64,
+    /// Those whose receiver did not answer in time; their sender sends them again.
+    pub in_vain: u64,
+    /// Frames for which there was no room, or that made room for older ones.
+    pub no_room: u64,
+    /// Questions that were asked again.
+    pub asked_again: u64,
+}
+
+/// What waits of one half of a connection.
+#[derive(Debug)]
+struct Flight {
+    /// In the order of their sequence numbers.
+    frames: Vec<Parked>,
+    cost_bytes: usize,
+    since: Instant,
+    /// When it is asked again.
+    asks_at: Instant,
+}
+
+impl Flight {
+    fn begin(now: Instant) -> Flight {
+        Flight { frames: Vec::new(), cost_bytes: 0, since: now, asks_at: now + PARKED_ASK_AGAIN }
+    }
+
+    /// Enters a frame at its place. False for one that is there already: the first one stays.
+    fn insert(&mut self, frame: Parked) -> bool {
+        let place = self.frames.partition_point(|other| ahead(other.sequence, frame.sequence) < 0);
+        if self.frames.get(place).is_some_and(|other| other.sequence == frame.sequence) {
+            return false;
+        }
+        self.cost_bytes += frame.cost();
+        self.frames.insert(place, frame);
+        true
+    }
+
+    /// Gives up the latest in the stream until it costs `share` at most; how many that were.
+    fn shrink(&mut self, share: usize) -> u64 {
+        let before = self.frames.len();
+        while (self.cost_bytes > share || self.frames.len() > PARKED_FRAMES_MAX)
+            && let Some(latest) = self.frames.pop()
+        {
+            self.cost_bytes -= latest.cost();
+        }
+        (before - self.frames.len()) as u64
+    }
+
+    /// The frame that is to become a question once more.
+    fn ask(&mut self, now: Instant) -> Option<Parked> {
+        self.asks_at = now + PARKED_ASK_AGAIN;
+        self.frames.first().cloned()
+    }
+}
+
+/// Whose they are: connection and sender.
+type Half = (Index, Side);
+
+/// All that waits.
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
-    frames: BTreeMap<Index, Parked>,
-    cost_bytes: usize,
-    /// When it is looked for those that waited in vain.
+    flights: BTreeMap<Half, Flight>,
+    /// Halves for which there is a share: a power of two, and as many as there are at least.
+    places: usize,
+    /// When it is looked for those that are to be asked again, or waited in vain.
     looks_at: Option<Instant>,
     /// The connection whose segment became a question just now, and its sequence number.
     asked: Option<(Index, u32)>,
-    /// The connection whose receiver has just answered.
-    answered: Option<Index>,
+    /// Whose receiver has just answered.
+    answered: Option<Half>,
+    waits: Waits,
 }
 
 impl Parking {
@@ -50,58 +124,111 @@ impl Parking {
         (self.asked, self.answered) = (None, None);
     }
 
-    /// Of the connection at `index` a segment with this number became a question, or its receiver has
-    /// just answered.
-    pub(crate) fn note(&mut self, index: Index, asked: Option<u32>, receiver_spoke: bool) {
+    /// Of the connection at `index` a segment with this number became a question, or one from the
+    /// other side answers what `answered` has sent.
+    pub(crate) fn note(&mut self, index: Index, asked: Option<u32>, answered: Option<Side>) {
         self.asked = asked.map(|sequence| (index, sequence));
-        self.answered = receiver_spoke.then_some(index);
+        self.answered = answered.map(|sender| (index, sender));
     }
 
-    /// Keeps `frame`, if it is the one that became a question and there is room. It takes the place of
-    /// one that comes later in the stream: its sender waits longest for the oldest.
+    /// Keeps `frame`, if it is the one that became a question and its half has room. What is oldest
+    /// in the stream stays: its sender waits longest for that.
     pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
         let Some((index, sequence)) = self.asked.take() else { return };
-        let known = self.frames.get(&index);
-        let freed = known.map_or(0, Parked::cost);
-        let cost = self.cost_bytes - freed + frame.bytes.len() + PARKED_OVERHEAD_BYTES;
-        if known.is_some_and(|known| ahead(sequence, known.sequence) >= 0) || cost > PARKED_MAX_BYTES {
-            return;
+        let half = (index, from);
+        if !self.flights.contains_key(&half) {
+            self.make_place();
         }
-        self.cost_bytes = cost;
-        self.looks_at.get_or_insert(now + PARKED_TIME);
-        self.frames.insert(index, Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence, at: now });
+        let share = self.share();
+        let flight = self.flights.entry(half).or_insert_with(|| Flight::begin(now));
+        if flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence }) {
+            self.waits.kept += 1;
+            self.waits.no_room += flight.shrink(share);
+        }
+        if flight.frames.is_empty() {
+            self.flights.remove(&half);
+        }
+        if !self.flights.is_empty() {
+            self.looks_at.get_or_insert(now + PARKED_LOOK_INTERVAL);
+        }
     }
 
-    /// What waited for the answer that came just now.
-    pub(crate) fn take_answered(&mut self) -> Option<Parked> {
-        let parked = self.frames.remove(&self.answered.take()?)?;
-        self.cost_bytes -= parked.cost();
-        Some(parked)
+    /// What each half may have, in bytes: with so many places all of them have less than there is.
+    fn share(&self) -> usize {
+        PARKED_MAX_BYTES / (PARKED_SHARE + self.places)
+    }
+
+    /// A place for one half more. Twice as many places are made when all are taken, so it is looked
+    /// at all flights seldom enough.
+    fn make_place(&mut self) {
+        if self.flights.is_empty() {
+            self.places = 1;
+        }
+        if self.flights.len() < self.places {
+            return;
+        }
+        self.places *= 2;
+        let share = self.share();
+        let no_room = &mut self.waits.no_room;
+        self.flights.retain(|_, flight| {
+            *no_room += flight.shrink(share);
+            !flight.frames.is_empty()
+        });
+    }
+
+    /// What waited for the answer that came just now, in order.
+    pub(crate) fn take_answered(&mut self) -> Vec<Parked> {
+        let flight = self.answered.take().and_then(|half| self.flights.remove(&half));
+        flight.map_or_else(Vec::new, |flight| flight.frames)
+    }
+
+    /// Enters what became of one that was answered.
+    pub(crate) fn settle(&mut self, went_on: bool) {
+        let count = if went_on { &mut self.waits.went_on } else { &mut self.waits.refused };
+        *count += 1;
     }
 
     /// Forgets all that waits.
     pub(crate) fn clear(&mut self) {
-        *self = Parking::default();
+        let frames: usize = self.flights.values().map(|flight| flight.frames.len()).sum();
+        let in_vain = self.waits.in_vain + frames as u64;
+        *self = Parking { waits: Waits { in_vain, ..self.waits }, ..Parking::default() };
     }
 
-    /// Forgets what waited in vain; its sender sends it again.
-    pub(crate) fn expire(&mut self, now: Instant) {
-        if self.looks_at.take_if(|at| *at <= now).is_none() {
-            return;
+    /// Forgets what waited in vain, and gives what is to be asked again.
+    pub(crate) fn look(&mut self, now: Instant) -> Vec<Parked> {
+        if self.looks_at.is_none_or(|at| at > now) {
+            return Vec::new();
         }
-        let cost_bytes = &mut self.cost_bytes;
-        self.frames.retain(|_, parked| {
-            let waits = now.since(parked.at) < PARKED_TIME;
-            *cost_bytes -= if waits { 0 } else { parked.cost() };
-            waits
+        let waits = &mut self.waits;
+        self.flights.retain(|_, flight| {
+            let may_wait = now.since(flight.since) < PARKED_TIME;
+            if !may_wait {
+                waits.in_vain += flight.frames.len() as u64;
+            }
+            may_wait
         });
-        let oldest = self.frames.values().map(|parked| Some(parked.at + PARKED_TIME));
-        self.looks_at = oldest.fold(None, time::earlier);
+        self.looks_at = (!self.flights.is_empty()).then_some(now + PARKED_LOOK_INTERVAL);
+        let again = self.ask_again(now);
+        self.waits.asked_again += again.len() as u64;
+        again
     }
 
-    /// When [`expire`](Parking::expire) next has something to do.
+    /// The oldest frame of each half whose time it is, as many as one look may ask; a later look asks
+    /// the others.
+    fn ask_again(&mut self, now: Instant) -> Vec<Parked> {
+        let due = self.flights.values_mut().filter(|flight| flight.asks_at <= now);
+        due.take(PARKED_ASKS_PER_LOOK).filter_map(|flight| flight.ask(now)).collect()
+    }
+
+    /// When [`look`](Parking::look) next has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.looks_at
+    }
+
+    /// What became of all that waited.
+    pub(crate) fn waits(&self) -> Waits {
+        self.waits
     }
 }
 
@@ -113,68 +240,103 @@ mod tests {
 
     const NOW: Instant = Instant::from_millis(1000);
 
-    fn park(parking: &mut Parking, now: Instant, index: Index, mut bytes: Vec<u8>) {
-        park_at(parking, now, (index, 5), &mut bytes);
-    }
-
-    fn park_at(parking: &mut Parking, now: Instant, (index, sequence): (Index, u32), bytes: &mut [u8]) {
-        parking.note(index, Some(sequence), false);
+    fn park(parking: &mut Parking, now: Instant, (index, sequence): (Index, u32), bytes: &mut [u8]) {
+        parking.note(index, Some(sequence), None);
         parking.park(now, Side::UNTRUSTED, &Frame { bytes, meta: Meta::plain() });
     }
 
-    fn answered(parking: &mut Parking, index: Index) -> Option<Vec<u8>> {
-        parking.note(index, None, true);
-        parking.take_answered().map(|parked| parked.bytes)
+    fn answered(parking: &mut Parking, index: Index) -> Vec<Vec<u8>> {
+        parking.note(index, None, Some(Side::UNTRUSTED));
+        parking.take_answered().into_iter().map(|parked| parked.bytes).collect()
+    }
+
+    fn cost_bytes(parking: &Parking) -> usize {
+        parking.flights.values().flat_map(|flight| &flight.frames).map(Parked::cost).sum()
     }
 
     #[test]
-    fn the_first_frame_of_each_connection_waits_for_its_own_answer() {
+    fn a_flight_waits_for_its_own_answer_and_goes_on_in_order() {
         let mut parking = Parking::default();
-        for (index, byte) in [(1, 1), (2, 2), (1, 3)] {
-            park(&mut parking, NOW, index, vec![byte; 60]);
+        let sequences = [3, u32::MAX, 7, 3];
+        for (number, sequence) in sequences.into_iter().enumerate() {
+            park(&mut parking, NOW, (1, sequence), &mut [number as u8; 60]);
         }
-        assert_eq!(answered(&mut parking, 1), Some(vec![1; 60]));
-        assert_eq!([answered(&mut parking, 1), answered(&mut parking, 3)], [None, None]);
-        assert_eq!(answered(&mut parking, 2), Some(vec![2; 60]));
-        assert_eq!(parking.cost_bytes, 0);
-    }
-
-    #[test]
-    fn the_oldest_of_a_connection_waits() {
-        let mut parking = Parking::default();
-        let sequences = [3, u32::MAX, 7];
-        for sequence in sequences {
-            park_at(&mut parking, NOW, (1, sequence), &mut [sequence as u8; 60]);
-        }
-        assert_eq!(parking.cost_bytes, 60 + PARKED_OVERHEAD_BYTES);
-        assert_eq!((answered(&mut parking, 1), parking.cost_bytes), (Some(vec![u8::MAX; 60]), 0));
+        park(&mut parking, NOW, (2, 5), &mut [9; 60]);
+        assert_eq!(answered(&mut parking, 3), [[0; 60]; 0]);
+        parking.note(1, None, Some(Side::TRUSTED));
+        assert!(parking.take_answered().is_empty(), "what the other end sends was not asked about");
+        assert_eq!(answered(&mut parking, 1), [[1; 60], [0; 60], [2; 60]], "the first one of a number stays");
+        assert_eq!(answered(&mut parking, 1), [[0; 60]; 0], "once");
+        assert_eq!(answered(&mut parking, 2), [[9; 60]]);
+        assert_eq!((parking.flights.len(), parking.waits().kept), (0, 4));
     }
 
     #[test]
     fn nothing_waits_that_asked_nothing() {
         let mut parking = Parking::default();
-        parking.note(1, Some(5), false);
+        parking.note(1, Some(5), None);
         parking.put_down();
         parking.park(NOW, Side::UNTRUSTED, &Frame { bytes: &mut [1; 60], meta: Meta::plain() });
-        assert_eq!((answered(&mut parking, 1), parking.deadline()), (None, None));
+        assert_eq!((answered(&mut parking, 1), parking.deadline()), (Vec::new(), None));
+    }
+
+    /// Others fill the memory with as much as they may, and whoever comes last finds room as well.
+    #[test]
+    fn nobody_is_shut_out_and_memory_is_bounded() {
+        let mut parking = Parking::default();
+        for index in 0..1000 {
+            (0..40).for_each(|sequence| park(&mut parking, NOW, (index, sequence), &mut [0; 60_000]));
+        }
+        for index in 0..1000 {
+            (40..200).for_each(|sequence| park(&mut parking, NOW, (index, sequence), &mut [0; 1500]));
+        }
+        assert!(cost_bytes(&parking) <= PARKED_MAX_BYTES && cost_bytes(&parking) > PARKED_MAX_BYTES / 2);
+        assert!(parking.flights.values().all(|flight| flight.frames.len() <= PARKED_FRAMES_MAX));
+        (0..3).for_each(|sequence| park(&mut parking, NOW, (5000, sequence), &mut [7; 1500]));
+        assert_eq!(answered(&mut parking, 5000).len(), 3);
+        let waits = parking.waits();
+        let waiting: usize = parking.flights.values().map(|flight| flight.frames.len()).sum();
+        assert_eq!(waits.kept - waits.no_room - 3, waiting as u64, "each is counted");
     }
 
     #[test]
-    fn memory_is_bounded_and_free_when_nobody_answers() {
+    fn the_oldest_of_a_flight_stays() {
         let mut parking = Parking::default();
-        let len = 60_000;
-        (0..10_000).for_each(|index| park(&mut parking, NOW, index, vec![0; len]));
-        assert!(parking.cost_bytes <= PARKED_MAX_BYTES && parking.cost_bytes + 2 * len > PARKED_MAX_BYTES);
-        let later = NOW + PARKED_TIME;
-        assert_eq!(parking.deadline(), Some(later));
-        parking.expire(later - Duration::from_millis(1));
-        assert!(parking.cost_bytes > 0);
-        parking.expire(later);
-        assert_eq!((parking.cost_bytes, parking.frames.len(), parking.deadline()), (0, 0, None));
-        park(&mut parking, later, 1, vec![7; 60]);
-        park(&mut parking, later + PARKED_TIME / 2, 2, vec![8; 60]);
-        parking.expire(later + PARKED_TIME);
-        assert_eq!(parking.deadline(), Some(later + PARKED_TIME + PARKED_TIME / 2));
-        assert_eq!((answered(&mut parking, 1), answered(&mut parking, 2)), (None, Some(vec![8; 60])));
+        for sequence in (0..100).rev() {
+            park(&mut parking, NOW, (1, sequence), &mut [sequence as u8; 60]);
+        }
+        let expected: Vec<_> = (0..PARKED_FRAMES_MAX).map(|sequence| vec![sequence as u8; 60]).collect();
+        assert_eq!(answered(&mut parking, 1), expected);
+        assert_eq!(parking.waits().no_room as usize, 100 - PARKED_FRAMES_MAX);
+    }
+
+    #[test]
+    fn it_is_asked_again_and_given_up_in_the_end() {
+        let mut parking = Parking::default();
+        park(&mut parking, NOW, (1, 6), &mut [6; 60]);
+        park(&mut parking, NOW, (1, 5), &mut [5; 60]);
+        let mut asked = Vec::new();
+        while let Some(at) = parking.deadline() {
+            for frame in parking.look(at) {
+                assert_eq!(frame.bytes, [5; 60], "the oldest one asks");
+                asked.push(at.since(NOW).as_millis());
+            }
+        }
+        assert_eq!(asked, [600, 1200, 1800]);
+        assert_eq!(parking.flights.len(), 0);
+        assert_eq!(parking.waits(), Waits { kept: 2, in_vain: 2, asked_again: 3, ..Waits::default() });
+        park(&mut parking, NOW + PARKED_TIME, (1, 7), &mut [7; 60]);
+        assert!(parking.look(NOW + PARKED_TIME + Duration::from_millis(1)).is_empty(), "not before its time");
+        assert_eq!(answered(&mut parking, 1), [[7; 60]]);
+    }
+
+    #[test]
+    fn one_look_asks_so_many() {
+        let mut parking = Parking::default();
+        let flights = PARKED_ASKS_PER_LOOK + 10;
+        (0..flights).for_each(|index| park(&mut parking, NOW, (index as Index, 0), &mut [0; 60]));
+        let later = NOW + PARKED_ASK_AGAIN;
+        assert_eq!(parking.look(later).len(), PARKED_ASKS_PER_LOOK);
+        assert_eq!(parking.look(later + PARKED_LOOK_INTERVAL).len(), 10);
     }
 }

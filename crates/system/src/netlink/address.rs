@@ -33,11 +33,6 @@ impl Connection {
     pub(crate) fn add_address(&mut self, index: u32, body: &[u8]) -> io::Result<()> {
         self.change(libc::RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &with_index(body, index))
     }
-
-    /// Takes an address from interface `index`.
-    pub(crate) fn delete_address(&mut self, index: u32, body: &[u8]) -> io::Result<()> {
-        self.change(libc::RTM_DELADDR, 0, &with_index(body, index))
-    }
 }
 
 /// The address itself, as routes name it when they prefer it as their source.

@@ -24,7 +24,7 @@ use super::{
 use crate::clock::Clock;
 use crate::namespace::{create, run_inside};
 use crate::null::NullBump;
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 use crate::wait::{PollFd, PollFlags, Waker, wait};
 
 /// Bytes carried each way; enough for hundreds of super-frames.
@@ -74,11 +74,11 @@ fn interface_index(name: &str) -> Option<u32> {
 }
 
 fn tap_port(namespace: &OwnedFd, address: &str) -> TapPort {
-    let options = TapOptions { name: "tap", queues: 1, multi_queue: false, index: None };
-    let (mut queues, _) = run_inside(namespace.as_fd(), || tap_device::open(options)).expect("inside").expect("a TAP");
+    let opened = run_inside(namespace.as_fd(), || tap_device::open("tap", None));
+    let (queue, _) = opened.expect("inside").expect("a TAP");
     ip(namespace, &format!("ip address add {address} dev tap"));
     ip(namespace, "ip link set tap up");
-    TapPort::new(queues.remove(0))
+    TapPort::new(queue)
 }
 
 /// A veth pair `a`, `b` in `namespace`, both up and carrying.

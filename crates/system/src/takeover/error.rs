@@ -105,8 +105,15 @@ pub enum TakeoverError {
         /// What the kernel said.
         cause: io::Error,
     },
-    /// The card cannot leave its network namespace and `namespace` was asked for.
+    /// The card cannot leave its network namespace.
     CannotMove {
+        /// Its name.
+        interface: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// The same of a card that a former version has put behind a filter.
+    BehindFilter {
         /// Its name.
         interface: String,
         /// What the kernel said.
@@ -192,7 +199,13 @@ impl fmt::Display for TakeoverError {
             }
             Self::CannotMove { interface, cause } => write!(
                 f,
-                "interface {interface}: cannot move into a namespace ({cause}): use the way \"auto\" or \"filter\""
+                "interface {interface}: cannot move into a namespace ({cause}): guard it in place \
+                 (host.takeover = \"in-place\", in mode cll, or sarp without [dhcp]), or use a card that can move"
+            ),
+            Self::BehindFilter { interface, cause } => write!(
+                f,
+                "interface {interface}: stays shut behind the filter of a former version, and cannot move into a \
+                 namespace ({cause}): give it back (`ringwall host release`) and start again"
             ),
             Self::NicGone { interface } => {
                 write!(

@@ -19,7 +19,7 @@ pub enum Change {
     Carrier(bool),
     /// The card's MTU in bytes is another: see [`Follower::apply_mtu`].
     Mtu(u32),
-    /// The card's hardware address is another: see [`Follower::apply_mac`].
+    /// The card's hardware address is another.
     Mac(MacAddress),
     /// Somebody turned the card off (false) or on.
     NicUp(bool),
@@ -62,7 +62,7 @@ pub struct Follower {
 
 /// Through what the inner device gets its carrier.
 enum Counterpart {
-    /// A queue of the TAP.
+    /// The queue of the TAP.
     Queue(OwnedFd),
     /// The outer end of the pair, in the card's namespace.
     OuterEnd(u32),
@@ -71,10 +71,7 @@ enum Counterpart {
 impl Counterpart {
     fn of(stack: &StackSide) -> io::Result<Counterpart> {
         match stack {
-            StackSide::Tap { queues } => {
-                let queue = queues.first().ok_or(io::ErrorKind::NotFound)?;
-                Ok(Counterpart::Queue(queue.try_clone()?))
-            }
+            StackSide::Tap { queue } => Ok(Counterpart::Queue(queue.try_clone()?)),
             StackSide::Veth { outer_index, .. } => Ok(Counterpart::OuterEnd(*outer_index)),
         }
     }
@@ -85,7 +82,7 @@ impl Follower {
     /// card's namespace needs is opened here, because that namespace can be entered with more privileges only.
     ///
     /// # Errors
-    /// Fails if the kernel gives no routing sockets, or if the TAP's queues have been taken out of `taken`.
+    /// Fails if the kernel gives no routing sockets.
     pub fn open(taken: &Taken) -> io::Result<Follower> {
         let mut card = in_wire_namespace(taken, || Watch::open(taken.wire_index))??;
         let mut inner = Watch::open(taken.inner_index)?;
@@ -146,14 +143,6 @@ impl Follower {
             self.card.connection.change_link(&LinkChange::of(*index).mtu(card.mtu))?;
         }
         self.inner.connection.change_link(&LinkChange::of(self.inner.index).mtu(mtu))
-    }
-
-    /// Gives the inner device the hardware address `mac`.
-    ///
-    /// # Errors
-    /// Fails if the kernel refuses.
-    pub fn apply_mac(&mut self, mac: MacAddress) -> io::Result<()> {
-        self.inner.connection.change_link(&LinkChange::of(self.inner.index).mac(mac))
     }
 
     fn report_difference(&mut self, taken: &Taken) {

@@ -10,6 +10,15 @@ use crate::wait::{PollFd, PollFlags, wait};
 /// Sorts of devices that are made on others and may be guarded, by the kernel's names.
 pub(super) const KINDS: [&str; 3] = ["vlan", "bond", "bridge"];
 
+/// What has happened to the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appearance {
+    /// There is a new device, with this index.
+    Made(u32),
+    /// The device is gone, and the next one may come.
+    Gone,
+}
+
 /// Hears of each such device with one name that appears in a network namespace.
 pub struct Made {
     subscription: Subscription,
@@ -30,36 +39,44 @@ impl Made {
         Ok(Made { subscription, connection: Connection::open()?, interface: interface.to_owned(), last: None })
     }
 
-    /// Waits for the next such device; its index.
+    /// Waits until there is another such device, or it is gone.
     ///
     /// # Errors
     /// The kernel refuses to wait, or to say what is there.
-    pub fn await_next(&mut self) -> io::Result<u32> {
+    pub fn await_next(&mut self) -> io::Result<Appearance> {
         if self.last.is_none() {
             let now = self.connection.link_by_name(&self.interface)?;
             if let Some(index) = now.and_then(|link| self.is_new(&link)) {
-                return Ok(index);
+                return Ok(Appearance::Made(index));
             }
         }
         loop {
             let socket = self.subscription.as_fd();
             wait(&mut [PollFd::new(&socket, PollFlags::IN)], None)?;
-            if let Some(index) = self.heard()? {
-                return Ok(index);
+            if let Some(change) = self.heard()? {
+                return Ok(change);
             }
         }
     }
 
-    /// The newest device in what the kernel has said, if there was one. Where it has said more than
+    /// The newest change in what the kernel has said, if there was one. Where it has said more than
     /// the socket could hold, it is asked.
-    fn heard(&mut self) -> io::Result<Option<u32>> {
-        let links: Vec<Link> = match self.subscription.next() {
+    fn heard(&mut self) -> io::Result<Option<Appearance>> {
+        match self.subscription.next() {
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                self.connection.link_by_name(&self.interface)?.into_iter().collect()
+                let now = self.connection.link_by_name(&self.interface)?;
+                Ok(now.and_then(|link| self.is_new(&link)).map(Appearance::Made))
             }
-            messages => messages?.iter().filter_map(appeared).collect(),
-        };
-        Ok(links.iter().filter_map(|link| self.is_new(link)).last())
+            messages => Ok(messages?.iter().filter_map(|message| self.change(message)).last()),
+        }
+    }
+
+    fn change(&mut self, message: &Message) -> Option<Appearance> {
+        let link = device(message)?;
+        if message.kind == libc::RTM_NEWLINK {
+            return self.is_new(&link).map(Appearance::Made);
+        }
+        (message.kind == libc::RTM_DELLINK && self.last == Some(link.index)).then_some(Appearance::Gone)
     }
 
     /// Its index, unless it was there before. A device that takes the name later counts from then on.
@@ -69,21 +86,25 @@ impl Made {
     }
 }
 
-/// The device that a message says is there. Bridges report their ports in messages of their own
-/// family, which look alike.
-fn appeared(message: &Message) -> Option<Link> {
+/// The device that a message is of. Bridges report their ports in messages of their own family,
+/// which look alike.
+fn device(message: &Message) -> Option<Link> {
     let is_link = message.body.first().is_some_and(|family| i32::from(*family) == libc::AF_UNSPEC);
-    (is_link && message.kind == libc::RTM_NEWLINK).then(|| Link::parse(message)).flatten()
+    is_link.then(|| Link::parse(message)).flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// `struct ifinfomsg` of that family, and no attributes.
+    fn message(kind: u16, family: i32, index: u32) -> Message {
+        let family = u8::try_from(family).expect("small");
+        Message { kind, body: [&[family, 0, 0, 0], &index.to_ne_bytes()[..], &[0; 8]].concat() }
+    }
+
     fn device(index: u32, name: &str, kind: &str) -> Link {
-        // `struct ifinfomsg`, and no attributes.
-        let body = [&[0; 4], &index.to_ne_bytes()[..], &[0; 8]].concat();
-        let link = Link::parse(&Message { kind: libc::RTM_NEWLINK, body }).expect("a whole header");
+        let link = super::device(&message(libc::RTM_NEWLINK, libc::AF_UNSPEC, index)).expect("a whole header");
         Link { name: name.to_owned(), kind: Some(kind.to_owned()), ..link }
     }
 
@@ -102,5 +123,15 @@ mod tests {
         for (index, name, kind, is_new) in told {
             assert_eq!(made.is_new(&device(index, name, kind)), is_new.then_some(index), "{index} {name} {kind}");
         }
+    }
+
+    #[test]
+    fn only_the_end_of_the_device_itself_is_told() {
+        let mut made = Made::watch("br0").expect("netlink");
+        assert_eq!(made.is_new(&device(7, "br0", "bridge")), Some(7));
+        let mut ended = |family, index| made.change(&message(libc::RTM_DELLINK, family, index));
+        assert_eq!(ended(libc::AF_UNSPEC, 8), None, "another device");
+        assert_eq!(ended(libc::AF_BRIDGE, 7), None, "a port left it");
+        assert_eq!(ended(libc::AF_UNSPEC, 7), Some(Appearance::Gone));
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! The card moves into a network namespace of its own, where the stack, other programs' sockets, ARP and neighbour
 //! discovery cannot reach it by construction ([`Way::Namespace`]). An inner device takes its name, hardware address,
-//! addresses and routes. A card that cannot move stays under another name behind a filter that drops everything both
-//! ways but the daemon's own frames ([`Way::Filter`]).
+//! addresses and routes.
 //!
 //! The inner device is one of two kinds. With a persistent TAP ([`Inner::Tap`]) every frame passes the daemon, and
 //! nothing passes without one. With one end of a pair ([`Inner::Veth`]) the kernel joins the other end with the card, in
@@ -17,17 +16,15 @@
 //! Hence one procedure takes an interface, puts right what a crash left half done, adopts what a stopped daemon left
 //! behind, and changes the kind of the inner device; and another one gives it back from any point.
 //!
-//! By a third way the card stays where it is, and has no inner device either ([`Way::InPlace`], `in_place`).
+//! By the other way the card stays where it is, and has no inner device either ([`Way::InPlace`], `in_place`).
 //!
 //! A gateway has no inner device: its cards move into one namespace together (`gateway`).
 //!
-//! IPv6 addresses and routes are carried over too, although the daemon drops IPv6 frames for the time being. Not
-//! carried over: queueing disciplines, multicast groups that programs joined on the card, and cards of wireless
-//! networks, which move with their radio only and so take the way of the filter.
+//! Not carried over by namespace: queueing disciplines, and multicast groups that programs joined on the card. Bonds,
+//! bridges and cards of wireless networks, which move with their radio only, stay in place or are refused.
 
 mod ends;
 mod error;
-mod filter;
 mod follow;
 mod gateway;
 mod in_place;
@@ -68,7 +65,7 @@ pub use gateway::{
 pub use in_place::{Admitted, Fence, OPENED_MARK, not_opened};
 pub use interfaces::{Found, Sort, addresses, interfaces, is_wireless};
 pub use kept::{Instruction, Kept};
-pub use made::Made;
+pub use made::{Appearance, Made};
 pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use shortcut::Shortcut;
@@ -84,14 +81,15 @@ use crate::netlink::link::Link;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// By namespace if the card can move, else by filter.
-    Auto,
-    /// In a network namespace of its own.
+    /// In a network namespace of its own. A former version's file may have left the choice open.
+    #[serde(alias = "auto")]
     Namespace,
-    /// Under another name, behind a filter at its own hook.
-    Filter,
     /// Where it is, with everything that it has; what is kept for the daemon is [`Inner`]'s.
     InPlace,
+    /// Under another name, behind rules that drop everything both ways but the daemon's frames. Nothing
+    /// is taken so any more: what a former version left behind goes on by namespace, or is given back
+    /// (record 0115).
+    Filter,
 }
 
 impl Way {
@@ -99,10 +97,9 @@ impl Way {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Way::Auto => "auto",
             Way::Namespace => "namespace",
-            Way::Filter => "filter",
             Way::InPlace => "in-place",
+            Way::Filter => "filter",
         }
     }
 }
@@ -111,12 +108,9 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inner {
     /// A TAP: the daemon carries every frame.
-    Tap {
-        /// Number of its queues, at least one.
-        queues: u8,
-    },
-    /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A card that cannot
-    /// move, and a kernel that cannot join, get a TAP instead, and a probe says so.
+    Tap,
+    /// One end of a pair: the kernel carries the frames, but those that are kept for the daemon. A kernel that cannot
+    /// join is a refusal.
     Veth {
         /// What is kept.
         kept: Kept,
@@ -156,9 +150,8 @@ pub struct Probe {
 pub enum StackSide {
     /// A TAP.
     Tap {
-        /// One descriptor per queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN)
-        /// bytes, non-blocking.
-        queues: Vec<OwnedFd>,
+        /// Its queue, with vnet headers of [`VNET_HEADER_LEN`](crate::tap_device::VNET_HEADER_LEN) bytes, non-blocking.
+        queue: OwnedFd,
     },
     /// The outer end of a pair, in the card's namespace. There, sockets for one EtherType hear what is kept for the
     /// daemon.
@@ -195,7 +188,7 @@ pub struct Taken {
     pub wire_name: String,
     /// The card's namespace, if it has one of its own.
     pub wire_namespace: Option<OwnedFd>,
-    /// The mark that frames must carry to pass the filter.
+    /// The mark that frames must carry to leave a card that stays in place.
     pub mark: Option<u32>,
     /// What stands around a card that stays in place.
     pub fence: Option<Fence>,
@@ -210,12 +203,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The TAP's queues; none of them if the inner device is no TAP.
+    /// The TAP's queue; none if the inner device is no TAP.
     #[must_use]
-    pub fn queues(&self) -> &[OwnedFd] {
+    pub fn queue(&self) -> Option<&OwnedFd> {
         match &self.stack {
-            StackSide::Tap { queues } => queues,
-            StackSide::Veth { .. } => &[],
+            StackSide::Tap { queue } => Some(queue),
+            StackSide::Veth { .. } => None,
         }
     }
 
@@ -225,14 +218,6 @@ impl Taken {
         match &self.stack {
             StackSide::Tap { .. } => None,
             StackSide::Veth { outer_index, .. } => Some(*outer_index),
-        }
-    }
-
-    /// Takes one of the TAP's queues out; none if none is left or the inner device is no TAP.
-    pub fn take_queue(&mut self) -> Option<OwnedFd> {
-        match &mut self.stack {
-            StackSide::Tap { queues } => queues.pop(),
-            StackSide::Veth { .. } => None,
         }
     }
 }

@@ -1,9 +1,13 @@
-//! Handing a script to `nft`, or to another program of the system.
+//! Handing a script to `nft`, or to another program of the system; the table of an interface, and
+//! the mark that its rules let pass.
 
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
 use super::TakeoverError;
+
+/// The mark that the daemon's packet socket puts on its frames (`SO_MARK`). Setting a mark needs CAP_NET_ADMIN.
+pub(super) const MARK: u32 = 0x5257_4c4c;
 
 /// Where `nft` is looked for: services often run without the administrator's directories in their search path.
 const NFT_PATHS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
@@ -14,6 +18,25 @@ pub(super) fn run(interface: &str, script: &str) -> Result<(), TakeoverError> {
         Err(TakeoverError::NoProgram { interface, .. }) => Err(TakeoverError::NoNft { interface }),
         other => other.map(drop),
     }
+}
+
+/// Takes the table of `interface` away. That there is none is no error.
+pub(super) fn remove_table(interface: &str) -> Result<(), TakeoverError> {
+    let table = table_name(interface);
+    run(interface, &format!("table netdev {table}\ndelete table netdev {table}\n"))
+}
+
+/// The table's name; what `nft` does not take in a name is spelled out, so that two interfaces never share a table.
+pub(super) fn table_name(interface: &str) -> String {
+    let mut name = String::from("ringwall_");
+    for byte in interface.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("_{byte:02x}"));
+        }
+    }
+    name
 }
 
 /// Has the first of `programs` that is there read `script` for `interface`, in the calling thread's namespaces; what it
@@ -51,4 +74,16 @@ fn run_program(program: &str, arguments: &[&str], script: &str) -> io::Result<Ou
         let _ = input.write_all(script.as_bytes());
     }
     child.wait_with_output()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_interface_has_a_table_of_its_own() {
+        assert_eq!(table_name("eth0"), "ringwall_eth0");
+        assert_eq!(table_name("eth0.5"), "ringwall_eth0_2e5");
+        assert_ne!(table_name("a-b"), table_name("a_b"));
+    }
 }

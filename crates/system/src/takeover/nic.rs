@@ -62,20 +62,19 @@ pub(super) fn send(
     }
 }
 
-/// Renames a link, turning it off for the moment where the kernel insists. Returns whether it stayed on.
-pub(super) fn rename(host: &mut Connection, link: &Link, name: &str) -> io::Result<bool> {
+/// Renames a link, turning it off for the moment where the kernel insists.
+pub(super) fn rename(host: &mut Connection, link: &Link, name: &str) -> io::Result<()> {
     match host.change_link(&LinkChange::of(link.index).name(name)) {
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             host.change_link(&LinkChange::of(link.index).flag(UP, false))?;
             host.change_link(&LinkChange::of(link.index).name(name))?;
-            host.change_link(&LinkChange::of(link.index).flag(UP, true))?;
-            Ok(false)
+            host.change_link(&LinkChange::of(link.index).flag(UP, true))
         }
-        other => other.map(|()| true),
+        other => other,
     }
 }
 
-/// A name for the card that nobody has: `rw.eth0`, or `rw1.eth0` and so on.
+/// A name for a device of ours that nobody has: `rw.eth0`, or `rw1.eth0` and so on.
 pub(super) fn free_name(interface: &str, links: &[Link]) -> String {
     let candidate = |number: usize| {
         let prefix = if number == 0 { "rw.".to_owned() } else { format!("rw{number}.") };

@@ -4,14 +4,13 @@
 //! Both ends are made in the card's namespace and joined there before the inner end goes to the stack. So whatever the
 //! kernel cannot do is known before anything that works is taken away.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::ends::{Pair, find};
 use super::error::Doing;
 use super::nic::{free_name, rename, send};
-use super::secluded::{OwnNamespace, Secluded};
+use super::secluded::OwnNamespace;
 use super::state::{InnerKind, Phase};
 use super::work::Work;
 use super::{Inner, Kept, Shortcut, TakeoverError, join, shortcut};
@@ -19,58 +18,22 @@ use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
 
-/// Why there is no joined pair.
-enum Refusal {
-    /// The kernel or `nft` cannot; a TAP can take its place.
-    Unable(String),
-    /// Something went wrong.
-    Failed(TakeoverError),
-}
-
-impl From<TakeoverError> for Refusal {
-    fn from(error: TakeoverError) -> Refusal {
-        Refusal::Failed(error)
-    }
-}
-
-impl Refusal {
-    fn of_nft(error: TakeoverError) -> Refusal {
-        match error {
-            TakeoverError::NoNft { .. } => Refusal::Unable("the program nft is missing".to_owned()),
-            TakeoverError::Filter { cause, .. } => Refusal::Unable(format!("nft refused the joining rules: {cause}")),
-            other => Refusal::Failed(other),
-        }
-    }
-}
-
 impl Work<'_> {
-    /// The pair, joined with the card; none if the inner device is to be a TAP, for a reason that the probe names. A
-    /// pair that is not wanted any more is gone then.
-    pub(super) fn joined(&mut self, card: &mut Secluded) -> Result<Option<Pair>, TakeoverError> {
-        let outcome = match (self.request.inner, &mut card.own) {
-            (Inner::Tap { .. }, _) => "TAP".to_owned(),
-            (Inner::Veth { .. }, None) => because(&"the card has no namespace of its own"),
-            (Inner::Veth { kept }, Some(own)) => match self.join(&card.link, own, kept) {
-                Ok(pair) => {
-                    self.state.probe("inner device", "veth, joined in the kernel");
-                    return Ok(Some(pair));
-                }
-                Err(Refusal::Unable(cause)) => because(&cause),
-                Err(Refusal::Failed(error)) => return Err(error),
-            },
-        };
-        if let Some(own) = &mut card.own {
+    /// The pair, joined with the card; none if the inner device is to be a TAP. A pair that is not wanted any more is
+    /// gone then.
+    pub(super) fn joined(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Option<Pair>, TakeoverError> {
+        let Inner::Veth { kept } = self.request.inner else {
             self.part(own)?;
-        }
-        if matches!(self.request.inner, Inner::Veth { .. }) {
-            self.warnings.push(format!("inner device: {outcome}; every frame passes through this program"));
-        }
-        self.state.probe("inner device", outcome);
-        self.state.forget_probe("bulk");
-        Ok(None)
+            self.state.probe("inner device", "TAP");
+            self.state.forget_probe("bulk");
+            return Ok(None);
+        };
+        let pair = self.join(card, own, kept)?;
+        self.state.probe("inner device", "veth, joined in the kernel");
+        Ok(Some(pair))
     }
 
-    fn join(&mut self, card: &Link, own: &mut OwnNamespace, kept: Kept) -> Result<Pair, Refusal> {
+    fn join(&mut self, card: &Link, own: &mut OwnNamespace, kept: Kept) -> Result<Pair, TakeoverError> {
         let pair = match self.whole_pair(own)? {
             Some(pair) => pair,
             None => self.make_pair(card, own)?,
@@ -79,8 +42,7 @@ impl Work<'_> {
         // The daemon speaks ARP there, the kernel never.
         let change = LinkChange::of(outer.index).flag(NO_ARP, true).mtu(card.mtu);
         own.wire.change_link(&change).doing(self.interface(), "prepare the outer end of the pair")?;
-        join::close(self.interface(), own.descriptor.as_fd(), kept, [&card.name, &outer.name])
-            .map_err(Refusal::of_nft)?;
+        join::close(self.interface(), own.descriptor.as_fd(), kept, [&card.name, &outer.name])?;
         let change = LinkChange::of(outer.index).flag(UP, true);
         own.wire.change_link(&change).doing(self.interface(), "turn the outer end of the pair on")?;
         Ok(pair)
@@ -99,44 +61,40 @@ impl Work<'_> {
         Ok(None)
     }
 
-    fn make_pair(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Pair, Refusal> {
+    fn make_pair(&mut self, card: &Link, own: &mut OwnNamespace) -> Result<Pair, TakeoverError> {
         let links = own.wire.links().doing(self.interface(), "list the interfaces")?;
         let outer = free_name(self.interface(), &links);
         self.state.inner = InnerKind::Veth { outer: outer.clone() };
         self.save()?;
-        match own.wire.create_veth(&outer, card.mac, card.mtu) {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                return Err(Refusal::Unable("this kernel has no veth".to_owned()));
-            }
-            other => other.doing(self.interface(), "make the pair")?,
-        }
+        own.wire.create_veth(&outer, card.mac, card.mtu).doing(self.interface(), "make a pair of veth devices")?;
         let made = find(&mut own.wire, &self.state).doing(self.interface(), "look for the pair")?;
-        let gone = || io::Error::from(io::ErrorKind::NotFound);
-        Ok(made.ok_or_else(gone).doing(self.interface(), "look for the pair")?)
+        made.ok_or_else(|| io::ErrorKind::NotFound.into()).doing(self.interface(), "look for the pair")
     }
 
     /// Puts the inner end of `pair` where the card was, or leaves it there; its interface index.
-    pub(super) fn stand_in_by_pair(&mut self, pair: &Pair, card: &Secluded, mtu: u32) -> Result<u32, TakeoverError> {
+    pub(super) fn stand_in_by_pair(
+        &mut self,
+        pair: &Pair,
+        card: &Link,
+        own: &OwnNamespace,
+        mtu: u32,
+    ) -> Result<u32, TakeoverError> {
         let interface = self.place.interface.as_str();
-        if let Some(own) = &card.own {
-            let apart = own.descriptor.as_fd();
-            let present = pair.inner_end(&mut self.host, apart).doing(interface, "look for the inner device")?;
-            match present {
-                Some(inner) if inner.name == interface => {}
-                Some(inner) => {
-                    rename(&mut self.host, &inner, interface).doing(interface, "name the inner device")?;
-                }
-                None => self.hand_over(pair, apart)?,
-            }
+        let apart = own.descriptor.as_fd();
+        let present = pair.inner_end(&mut self.host, apart).doing(interface, "look for the inner device")?;
+        match present {
+            Some(inner) if inner.name == interface => {}
+            Some(inner) => rename(&mut self.host, &inner, interface).doing(interface, "name the inner device")?,
+            None => self.hand_over(pair, apart)?,
         }
         self.state.forget_probe("inner device offloads");
-        self.configure(card.link.mac, mtu).doing(&self.place.interface, "set the inner device up")
+        self.configure(card.mac, mtu).doing(&self.place.interface, "set the inner device up")
     }
 
     /// A way past the rules for the bulk, if the kernel has one: Linux since 6.6 does. The rules do the same otherwise.
-    pub(super) fn shortcut(&mut self, pair: &Pair, card: &Secluded) -> Option<Shortcut> {
-        let (Inner::Veth { kept }, Some(own)) = (self.request.inner, &card.own) else { return None };
-        let opened = shortcut::open(own.descriptor.as_fd(), kept, card.link.index, pair.outer.index);
+    pub(super) fn shortcut(&mut self, pair: &Pair, card: &Link, own: &OwnNamespace) -> Option<Shortcut> {
+        let Inner::Veth { kept } = self.request.inner else { return None };
+        let opened = shortcut::open(own.descriptor.as_fd(), kept, card.index, pair.outer.index);
         let outcome = match &opened {
             Ok(_) => "past the rules".to_owned(),
             Err(error) => format!("by the rules, because the kernel has no shortcut: {error}"),
@@ -186,8 +144,4 @@ impl Work<'_> {
         self.state.inner = InnerKind::Tap;
         self.save()
     }
-}
-
-fn because(cause: &dyn fmt::Display) -> String {
-    format!("TAP, because {cause}")
 }

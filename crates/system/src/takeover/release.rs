@@ -10,7 +10,7 @@ use super::nic::{card_among, card_in_namespace, rename, send};
 use super::place::Place;
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
-use super::{TakeoverError, Way, filter, in_place};
+use super::{TakeoverError, Way, in_place, nft};
 use crate::files;
 use crate::namespace;
 use crate::netlink::Connection;
@@ -80,8 +80,9 @@ impl Undoing<'_> {
         }
         namespace::unpin(&self.place.pin).doing(interface, "remove the card's namespace")?;
         let card = card_among(&mut self.host, &self.state, None).doing(interface, "look for the card")?;
+        // Nothing else of a former version's way is another than here.
         if self.state.way == Way::Filter {
-            filter::open(interface)?;
+            nft::remove_table(interface)?;
         }
         let Some(card) = card else { return Ok(Report { nic_found: false, warnings: Vec::new() }) };
         let warnings = self.restore(&card).doing(interface, "restore the card")?;

@@ -1,7 +1,7 @@
 //! The kernel's settings per interface (`/proc/sys/net/ipv4/conf/eth0` and its like).
 //!
 //! A new interface starts with the namespace's `default` settings, so only what differs from those is kept and carried
-//! over. IPv6's switch is kept always, because one way of taking an interface turns it off.
+//! over. IPv6's switch is kept always: a former version turned it off on a card behind a filter.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;

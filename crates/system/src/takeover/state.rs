@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use bump::Instant;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
@@ -74,7 +75,7 @@ pub struct State {
     pub interface: String,
     /// How far it is.
     pub phase: Phase,
-    /// How it is kept away from the wire; never [`Way::Auto`] once decided.
+    /// How it is kept away from the wire.
     pub way: Way,
     /// The card's name where it is now.
     pub nic_name: String,
@@ -83,8 +84,6 @@ pub struct State {
     /// What the inner device is.
     #[serde(default)]
     pub(crate) inner: InnerKind,
-    /// Whether the inner device has several queues.
-    pub(crate) multi_queue: bool,
     /// Whether the card's place for filters of `tc` was made for ours.
     #[serde(default)]
     pub(crate) own_clsact: bool,
@@ -113,7 +112,6 @@ impl State {
             nic_name: place.interface.clone(),
             host_namespace,
             inner: InnerKind::Tap,
-            multi_queue: false,
             own_clsact: false,
             below: None,
             probes: Vec::new(),
@@ -145,29 +143,44 @@ impl State {
 
     /// Writes the file.
     pub(super) fn save(&self, file: &Path) -> Result<(), TakeoverError> {
-        let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
-        if let Some(parent) = file.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
-        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
-        files::replace_private(file, &text).map_err(failed)
+        save(self, file)
     }
 
     /// Reads the file; none if there is none or if it was written before the last boot.
     pub(super) fn read(file: &Path) -> Result<Option<State>, TakeoverError> {
-        let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
-        let text = match fs::read(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        let state: State = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        if state.version != VERSION {
-            return Err(failed(io::Error::other("was written by another version of Ringwall")));
-        }
-        let boot = boot_id().map_err(failed)?;
-        Ok(Some(state).filter(|state| state.boot == boot))
+        read(file, VERSION, |state: &State| (state.version, &state.boot))
     }
+}
+
+/// Writes a state to its file.
+pub(super) fn save(state: &impl Serialize, file: &Path) -> Result<(), TakeoverError> {
+    let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
+    if let Some(parent) = file.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let text = serde_json::to_vec_pretty(state).map_err(|error| failed(error.into()))?;
+    files::replace_private(file, &text).map_err(failed)
+}
+
+/// The state in a file of this `version`; none if there is none or if it was written before the last boot, which undid
+/// all. `stamp` says version and boot of one.
+pub(super) fn read<T: DeserializeOwned>(
+    file: &Path,
+    version: u32,
+    stamp: fn(&T) -> (u32, &str),
+) -> Result<Option<T>, TakeoverError> {
+    let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let state: T = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    if stamp(&state).0 != version {
+        return Err(failed(io::Error::other("was written by another version of Ringwall")));
+    }
+    let boot = boot_id().map_err(failed)?;
+    Ok(Some(state).filter(|state| stamp(state).1 == boot))
 }
 
 /// What tells this boot from others.

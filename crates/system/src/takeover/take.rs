@@ -1,20 +1,20 @@
 //! Taking: from whatever is there to a taken interface.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use wire::MacAddress;
 
 use super::error::Doing;
 use super::place::{Lock, Place};
-use super::secluded::Secluded;
+use super::secluded::{OwnNamespace, Secluded};
 use super::snapshot::Snapshot;
 use super::state::{Phase, State};
 use super::work::Work;
-use super::{Inner, Request, StackSide, Taken, TakeoverError, Way, ends, filter};
+use super::{Request, StackSide, Taken, TakeoverError, Way, ends, nft};
 use crate::namespace;
 use crate::netlink::Connection;
 use crate::netlink::link::Link;
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 
 /// Smallest MTU of the inner device in bytes: every IPv4 host must take packets of this size (RFC 791).
 const MIN_INNER_MTU: u32 = 576;
@@ -129,29 +129,21 @@ impl Work<'_> {
     fn run(&mut self) -> Result<Parts, TakeoverError> {
         let mut card = self.seclude()?;
         let inner_mtu = inner_mtu(self.interface(), card.link.mtu, self.request.overhead_bytes)?;
-        if self.state.way == Way::InPlace {
-            let (queues, inner_index) = self.stand_beside(&mut card)?;
-            return self.taken(Parts { card, stack: StackSide::Tap { queues }, inner_index, inner_mtu });
-        }
-        let (stack, inner_index) = match self.joined(&mut card)? {
-            Some(pair) => {
-                let index = self.stand_in_by_pair(&pair, &card, inner_mtu)?;
-                let shortcut = self.shortcut(&pair, &card);
-                (StackSide::Veth { outer_index: pair.outer.index, outer_name: pair.outer.name, shortcut }, index)
-            }
-            None => {
-                let (queues, index) = self.stand_in_by_tap(card.link.mac, inner_mtu)?;
-                (StackSide::Tap { queues }, index)
-            }
+        let (stack, inner_index) = match &mut card.own {
+            None => self.stand_beside(&mut card)?,
+            Some(own) => self.stand_in(&card.link, own, inner_mtu)?,
         };
-        self.taken(Parts { card, stack, inner_index, inner_mtu })
-    }
-
-    /// Notes that all of it stands.
-    fn taken(&mut self, parts: Parts) -> Result<Parts, TakeoverError> {
         self.state.phase = Phase::Taken;
         self.save()?;
-        Ok(parts)
+        Ok(Parts { card, stack, inner_index, inner_mtu })
+    }
+
+    /// Puts the inner device where the card was; what the daemon has of it, and its number.
+    fn stand_in(&mut self, card: &Link, own: &mut OwnNamespace, mtu: u32) -> Result<(StackSide, u32), TakeoverError> {
+        let Some(pair) = self.joined(card, own)? else { return self.stand_in_by_tap(card.mac, mtu) };
+        let index = self.stand_in_by_pair(&pair, card, own, mtu)?;
+        let shortcut = self.shortcut(&pair, card, own);
+        Ok((StackSide::Veth { outer_index: pair.outer.index, outer_name: pair.outer.name, shortcut }, index))
     }
 
     fn finish(self, parts: Parts, adopted: bool, lock: Lock) -> Taken {
@@ -167,7 +159,7 @@ impl Work<'_> {
             wire_index: card.link.index,
             wire_name: card.link.name,
             wire_namespace: card.own.map(|own| own.descriptor),
-            mark: matches!(way, Way::Filter | Way::InPlace).then_some(filter::MARK),
+            mark: (way == Way::InPlace).then_some(nft::MARK),
             fence: card.fence,
             probes: self.state.probes,
             adopted,
@@ -186,41 +178,18 @@ impl Work<'_> {
     }
 
     /// Puts a TAP where the card was, or opens the one that is there.
-    fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
-        let queues = match self.request.inner {
-            Inner::Tap { queues } => queues,
-            Inner::Veth { .. } => 1,
-        };
-        let present = self.usable_tap(queues)?;
+    fn stand_in_by_tap(&mut self, mac: MacAddress, mtu: u32) -> Result<(StackSide, u32), TakeoverError> {
+        let present = self.tap_here()?;
         if present.is_none() || self.state.phase != Phase::Taken {
             self.state.phase = Phase::Taking;
         }
-        self.state.multi_queue = match present {
-            Some(_) => self.state.multi_queue,
-            None => queues > 1,
-        };
         self.save()?;
-        let options = TapOptions {
-            name: &self.place.interface,
-            queues,
-            multi_queue: self.state.multi_queue,
-            // Sockets that are bound to the card's number go on working; behind the filter the card still has it.
-            index: Some(self.state.home.index).filter(|_| present.is_none() && self.state.way == Way::Namespace),
-        };
-        let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the inner device")?;
+        // Sockets that are bound to the card's number go on working.
+        let index = Some(self.state.home.index).filter(|_| present.is_none());
+        let (queue, offloads) =
+            tap_device::open(&self.place.interface, index).doing(&self.place.interface, "open the inner device")?;
         self.state.probe("inner device offloads", offloads);
         let index = self.configure(mac, mtu).doing(&self.place.interface, "set the inner device up")?;
-        Ok((tap, index))
-    }
-
-    /// The TAP if it is there already and can be opened with `queues` queues.
-    fn usable_tap(&mut self, queues: u8) -> Result<Option<Link>, TakeoverError> {
-        let Some(tap) = self.tap_here()? else { return Ok(None) };
-        if self.state.multi_queue || queues <= 1 {
-            return Ok(Some(tap));
-        }
-        // A device with one queue cannot be opened with several.
-        self.put_away(&tap)?;
-        Ok(None)
+        Ok((StackSide::Tap { queue }, index))
     }
 }

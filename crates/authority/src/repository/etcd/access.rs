@@ -1,7 +1,7 @@
 //! How the members of a cluster are reached, as an operator writes it down.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,11 @@ impl Access {
             }
         }
         if self.certificate.is_some() != self.key.is_some() { Err(BadAccess::HalfCertificate) } else { Ok(()) }
+    }
+
+    /// The members' addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.members.iter().filter_map(|member| Some(split(member)?.1.ip()))
     }
 }
 

@@ -83,6 +83,22 @@ impl Stack {
         self.neighbours.insert(ip, Neighbour { state: State::Permanent, mac, waiting: VecDeque::new() });
     }
 
+    /// Forgets what it has heard, and not what was set.
+    pub fn forget_heard(&mut self) {
+        self.neighbours.retain(|_, neighbour| neighbour.state == State::Permanent);
+    }
+
+    /// Forgets one neighbour.
+    pub fn forget(&mut self, ip: Ipv4Addr) {
+        self.neighbours.remove(&ip);
+    }
+
+    /// Whom it takes for the owner of this address.
+    pub fn believed(&self, ip: Ipv4Addr) -> Option<MacAddress> {
+        let neighbour = self.neighbours.get(&ip)?;
+        (!matches!(neighbour.state, State::Failed | State::Incomplete { .. })).then_some(neighbour.mac)
+    }
+
     /// Sends `parcel`, or keeps it until its destination is known.
     pub fn send(&mut self, now: Instant, parcel: Parcel) -> Vec<Output> {
         let (own_mac, own_ip) = (self.mac, self.ip);

@@ -112,7 +112,7 @@ fn a_cut_sync_link_makes_no_split() {
         let refused = refusal(&pair.gateways[0], &["gate", "handover"])?;
         assert!(refused.contains("does not know all flows"), "{refused}");
         pair.gateways[0].space.ip("link set sync0 up")?;
-        pair.until_in_sync()?;
+        pair.until_settled()?;
         assert_intact(talks);
         Ok(())
     });
@@ -126,7 +126,7 @@ fn a_standby_that_hung_does_not_take_over() {
         std::thread::sleep(Duration::from_secs(1));
         pair.gateways[1].signal(Signal::CONT);
         assert_eq!(duplicates(pair)?, 0);
-        pair.until_in_sync()?;
+        pair.until_settled()?;
         pair.until_role(0, "active")?;
         pair.until_role(1, "standby")?;
         let log = pair.gateways[1].log();

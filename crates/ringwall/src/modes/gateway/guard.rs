@@ -38,6 +38,7 @@ impl Guard<Scrubbed> for Scrubber {
             counters: self.counters().clone(),
             mirror: None,
             pair: None,
+            waits: self.waits(),
             flows: self.flow_count(),
             memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
             memory_idle_bytes: self.idle_bytes(),

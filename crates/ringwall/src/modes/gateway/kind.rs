@@ -29,6 +29,8 @@ pub(crate) struct Scrubbing {
     pub(crate) mirror: Option<MirrorCounters>,
     /// How the pair is, if it is one of two.
     pub(crate) pair: Option<PairReport>,
+    /// What became of segments that had to wait after a takeover.
+    pub(crate) waits: scrub::Waits,
     /// Connections that are remembered.
     pub(crate) flows: usize,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.

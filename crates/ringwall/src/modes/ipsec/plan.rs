@@ -42,14 +42,13 @@ impl Plan for Shielding {
             shield.set_outpost(Box::new(maps));
         }
         match ports {
-            Opened::Tap(ports) | Opened::Beside(ports) => serve(shield, Crew::none(), load, ports, clock, supervisor),
+            Opened::Tap(ports) => serve(shield, Crew::none(), load, ports, clock, supervisor),
             Opened::Pair(ports) => serve(shield, Crew::none(), load, ports, clock, supervisor),
         }
     }
 }
 
-/// The programs in front of the wire's port or card. Where every frame passes this program, the
-/// kernel says of none what is IPsec, and checks none of it.
+/// The programs in front of the wire's port or card.
 fn checks(section: &Section, ground: &Ground<'_>) -> Checks<IpsecMaps> {
     let Opened::Pair(ports) = ground.ports else { return None };
     let (taken, index) = (ground.taken, ground.taken.wire_index);

@@ -15,7 +15,6 @@ use crate::daemon::{Crew, Load, serve};
 use crate::failure::Failure;
 use crate::host::kernel::Standing;
 use crate::host::start::{Ground, Opened, Ready, Start};
-use crate::modes::cll::config::Trains;
 use crate::modes::contract::Plan;
 use crate::modes::file::Config;
 use crate::randomness::generator;
@@ -33,8 +32,7 @@ impl Plan for Signing {
         let config = start.config;
         let workers = if config.akd.is_some() { signing_threads() } else { 1 };
         let ready = start.prepare(Some(&identity), keeping, |ground| Some(checks(config, &identity, ground)))?;
-        let (of_all, of_kept) = (Load::new(config.trains() == Trains::Always), Load::of_kept());
-        let (of_all, of_kept) = (ready.load(of_all), ready.load(of_kept));
+        let load = ready.load(Load::of_kept());
         let Ready { ports, maps, clock, supervisor, .. } = ready;
         let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
         if let Some(maps) = maps {
@@ -43,9 +41,8 @@ impl Plan for Signing {
         let signer = Signer(records);
         let crew = Crew { beside: vec![signer.clone(); workers], here: signer };
         match ports {
-            Opened::Tap(ports) => serve(host, crew, of_all, ports, clock, supervisor),
-            Opened::Beside(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
-            Opened::Pair(ports) => serve(host, crew, of_kept, ports, clock, supervisor),
+            Opened::Tap(ports) => serve(host, crew, load, ports, clock, supervisor),
+            Opened::Pair(ports) => serve(host, crew, load, ports, clock, supervisor),
         }
     }
 }
@@ -58,15 +55,15 @@ pub(super) fn kept(config: &Config) -> Kept {
 /// The program in front of the wire's port or card.
 fn checks(config: &Config, identity: &HostIdentity, ground: &Ground<'_>) -> (Option<SarpMaps>, Standing) {
     let front = ground.front(config.sarp.kernel_hook, ground.ports.wire());
-    let own = own_for_kernel(config, identity, ground.ports);
+    let own = own_for_kernel(config, identity);
     kernel::open(config.sarp.is_in_kernel(config.lab.as_ref()), &own, &front)
 }
 
 /// What the kernel must know of a host that signs ARP.
-fn own_for_kernel(config: &Config, identity: &HostIdentity, ports: &Opened) -> shield::sarp::Own {
+fn own_for_kernel(config: &Config, identity: &HostIdentity) -> shield::sarp::Own {
     shield::sarp::Own {
         numbers: numbers(config, identity),
-        keeps: keeps(config, ports),
+        keeps: if config.dhcp.is_on() { Keeps::ArpAndDhcp } else { Keeps::Arp },
         answers_per_source_per_second: sarp::limits::ANSWERS_PER_SOURCE_PER_SECOND,
         strangers_answered_per_second: sarp::limits::STRANGERS_ANSWERED_PER_SECOND,
         checks_per_token_per_second: sarp::limits::ENROLMENT_CHECKS_PER_TOKEN_PER_SECOND,
@@ -79,15 +76,6 @@ fn numbers(config: &Config, identity: &HostIdentity) -> Vec<shield::sarp::Key> {
     let masters = identity.request_masters().filter(|_| config.akd.is_some());
     let masters = masters.into_iter().flat_map(|masters| masters.iter());
     masters.map(|(_, master)| NumberKey::of(master).bytes().clone()).collect()
-}
-
-/// What the wire's socket hears of a host that signs ARP.
-fn keeps(config: &Config, ports: &Opened) -> Keeps {
-    match (ports, kept(config)) {
-        (Opened::Tap(_), _) => Keeps::All,
-        (Opened::Pair(_) | Opened::Beside(_), Kept::ArpAndDhcp) => Keeps::ArpAndDhcp,
-        (Opened::Pair(_) | Opened::Beside(_), _) => Keeps::Arp,
-    }
 }
 
 /// Threads on which a distributor signs: one for each processor, as far as it can feed them.

@@ -143,13 +143,19 @@ pub(super) fn hear(record: &Record, order_pem: &str, unix_ms: u64) -> Result<Hea
         return Err(NotHeard::Time);
     }
     let mut command = parse(&order.words).map_err(|_| NotHeard::Malformed)?;
-    let Terms { place, needs, .. } = terms(&mut command, order.step.as_ref()).ok_or(NotHeard::Elsewhere)?;
+    let terms = terms(&mut command, order.step.as_ref());
+    let (place, needs) = terms.map_or((Place::Elsewhere, OperatorRole::Manager), |terms| (terms.place, terms.needs));
     Ok(Heard { operator, order, text: signed.order, command, place, needs })
 }
 
 impl Heard {
-    pub(super) fn may(&self) -> bool {
-        self.operator.role() >= self.needs
+    /// None where its operator may order it, and somebody does it.
+    pub(super) fn refusal(&self) -> Option<NotHeard> {
+        match self.place {
+            Place::Elsewhere => Some(NotHeard::Elsewhere),
+            _ if self.operator.role() < self.needs => Some(NotHeard::Role),
+            Place::Keeper | Place::SignerLooks | Place::SignerActs => None,
+        }
     }
 
     /// Has it need a manager if it would undo what one has done. Who carries it out asks this with
@@ -191,7 +197,7 @@ impl Heard {
         };
         let text = serde_json::to_vec(&outcome).map_err(Failure::new)?;
         let signature = match self.place {
-            Place::Keeper => Vec::new(),
+            Place::Keeper | Place::Elsewhere => Vec::new(),
             Place::SignerLooks | Place::SignerActs => Directory::open(dir)?.site().sign_answer(&self.text, &text)?,
         };
         let length = u16::try_from(signature.len()).map_err(Failure::new)?.to_be_bytes();

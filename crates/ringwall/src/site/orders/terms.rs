@@ -7,7 +7,7 @@ use identity::certificate::OperatorRole::{self, Manager, Operator, Viewer};
 use identity::certificate::Role;
 
 use super::super::SiteCommand;
-use super::super::auditing::AuditCommand;
+use super::super::auditing::{AuditCommand, WITHIN};
 use super::super::enforcing::Step;
 use super::super::policy::{ExceptionCommand, KnownCommand, LegacyCommand, PolicyCommand};
 
@@ -20,6 +20,8 @@ pub(in crate::site) enum Place {
     SignerLooks,
     /// The signer, which changes something.
     SignerActs,
+    /// Nobody: the signer puts down that it was ordered.
+    Elsewhere,
 }
 
 /// On which terms a command is done over the service.
@@ -42,7 +44,11 @@ pub(in crate::site) fn terms<'a>(command: &'a mut SiteCommand, step: Option<&Ste
         SiteCommand::Forecast(one) => may(Place::Keeper, Viewer, &mut one.dir),
         SiteCommand::Audit(one) => match &mut one.command {
             Some(AuditCommand::Verify(_)) => None,
-            None => may(Place::Keeper, Viewer, &mut one.show.dir),
+            // Neither does an order read all that was ever done.
+            None => {
+                one.show.within = Some(WITHIN);
+                may(Place::Keeper, Viewer, &mut one.show.dir)
+            }
         },
         SiteCommand::Pending(one) => may(Place::SignerLooks, Viewer, &mut one.dir),
         SiteCommand::Token(one) if one.names_files() => None,

@@ -24,6 +24,7 @@ fn sample(command: &str) -> String {
         "backup" | "restore" => " a",
         "operator add" => " a --role viewer --out a.pem",
         "operator remove" => " a",
+        "operator request" => " a --key a.key.pem --out a.csr.pem",
         "repository import" | "repository use" => " --etcd http://192.0.2.5:2379",
         _ => "",
     };

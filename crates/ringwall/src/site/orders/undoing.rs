@@ -21,6 +21,8 @@ pub(super) fn undoes(site: &Directory, command: &SiteCommand, unix_s: u64) -> Re
         // A token may be preapproved, so this is the last look at who gets it.
         SiteCommand::Token(one) => is_any_known(site, one.hosts()),
         SiteCommand::Approve(ApproveArguments { which: Some(which), .. }) => is_more(site, which, unix_s),
+        // A token that a manager alone could make is no one else's to end.
+        SiteCommand::Refuse(one) => is_more(site, &one.which, unix_s),
         SiteCommand::Policy(PolicyCommand::Legacy(LegacyCommand::Add { pair: Pair { mac, ip }, .. })) => {
             Ok(has_router(site, |one| one.mac == *mac || one.ip == *ip)? || is_out(site, *mac, *ip, unix_s)?)
         }

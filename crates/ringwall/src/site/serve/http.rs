@@ -65,8 +65,9 @@ impl From<Fault> for BadRequest {
     }
 }
 
+/// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Report,
     Policy,
     Revoked,
@@ -76,8 +77,23 @@ enum Place {
 }
 
 impl Place {
+    pub(super) const ALL: [Place; 6] =
+        [Place::Report, Place::Policy, Place::Revoked, Place::Renewal, Place::Enrolment, Place::Order];
+
+    /// By which method, and where.
+    pub(super) fn target(self) -> (&'static str, &'static str) {
+        match self {
+            Place::Report => ("POST", crate::report::REPORT_PATH),
+            Place::Policy => ("GET", crate::report::POLICY_PATH),
+            Place::Revoked => ("GET", crate::report::REVOKED_PATH),
+            Place::Renewal => ("POST", crate::report::RENEWAL_PATH),
+            Place::Enrolment => ("POST", crate::report::ENROLMENT_PATH),
+            Place::Order => ("POST", crate::report::ORDER_PATH),
+        }
+    }
+
     /// The longest body that is sent there; none where nothing is.
-    fn body_max(self) -> Option<usize> {
+    pub(super) fn body_max(self) -> Option<usize> {
         match self {
             Place::Report => Some(BYTES_MAX),
             Place::Renewal | Place::Enrolment | Place::Order => Some(APPLICATION_LEN_MAX),
@@ -100,16 +116,9 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, BadReque
 
 /// What a head asks for, and the length of the body behind it.
 fn judge(head: &Head<'_>) -> Result<(Place, usize), BadRequest> {
-    let (method, place) = match head.target {
-        crate::report::REPORT_PATH => ("POST", Place::Report),
-        crate::report::POLICY_PATH => ("GET", Place::Policy),
-        crate::report::REVOKED_PATH => ("GET", Place::Revoked),
-        crate::report::RENEWAL_PATH => ("POST", Place::Renewal),
-        crate::report::ENROLMENT_PATH => ("POST", Place::Enrolment),
-        crate::report::ORDER_PATH => ("POST", Place::Order),
-        _ => return Err(BadRequest::Elsewhere),
-    };
-    if head.method != method {
+    let place = Place::ALL.into_iter().find(|place| place.target().1 == head.target);
+    let place = place.ok_or(BadRequest::Elsewhere)?;
+    if head.method != place.target().0 {
         return Err(BadRequest::Method);
     }
     let body_len = match (head.body_len()?, place.body_max()) {

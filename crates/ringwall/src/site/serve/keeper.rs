@@ -124,7 +124,7 @@ impl Keeper {
     }
 
     /// Answers an order that only looks. All others are for the signer, also those that their
-    /// operators may not give: it puts them down.
+    /// operators may not give and those that nobody does here: it puts them down.
     pub(super) fn obey(&self, order: String) -> Reply {
         let unix_ms = now_unix_ms();
         let record = Record::open(&self.directory);
@@ -136,7 +136,7 @@ impl Keeper {
                 return Reply::Ordered(None);
             }
         };
-        if heard.place == Place::Keeper && heard.may() {
+        if heard.place == Place::Keeper && heard.refusal().is_none() {
             let answer = heard.carry_out(&self.directory, unix_ms);
             let warn = |error: &Failure| tracing::warn!("an order was not carried out: {error}");
             return Reply::Ordered(answer.inspect_err(warn).ok().map(Ok::<_, NotHeard>));

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use authority::rollout::told::Row;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::Kept;
@@ -31,14 +32,6 @@ const TABLES: &str = "CREATE TABLE host (name TEXT PRIMARY KEY, received_ms INTE
 /// The database.
 pub(in crate::site) struct Reports {
     connection: Connection,
-}
-
-/// A report, as it is kept.
-#[derive(Clone, Debug)]
-pub(in crate::site) struct Row {
-    pub(in crate::site) host: String,
-    pub(in crate::site) received_unix_ms: u64,
-    pub(in crate::site) report: Report,
 }
 
 /// Somebody who was turned away.

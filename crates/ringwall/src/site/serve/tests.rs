@@ -1,6 +1,7 @@
 //! The door and its keeper in one process, over loopback, with clients that are who they say and
 //! others.
 
+mod openapi;
 mod orders;
 
 use std::io::{Read as _, Write as _};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use authority::Request;
 use authority::directory::{Delivery, Directory, Sharing, change_policy};
 use authority::files::Overwrite;
+use authority::rollout::told::Row;
 use identity::policy::LegacyHost;
 use identity::tls::{Credentials, Service};
 use identity::{HostIdentity, Profile};
@@ -20,7 +22,7 @@ use wire::MacAddress;
 
 use super::door::{CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX, Door, REPORT_EVERY, way_to_keeper};
 use super::keeper::{Keeper, PATIENCE, QUESTION_BYTES_MAX};
-use super::kept::{Reports, Row};
+use super::kept::Reports;
 use crate::report::tests::report;
 use crate::report::{BYTES_MAX, Newest, Proof, Way, unix_s};
 use crate::serving::{Listener, Places, Way as Line, serve};

@@ -253,7 +253,8 @@ impl Signer {
         Ok(Answer::Enrolment(outcome))
     }
 
-    /// Carries an order out, if who signed it may give it. A refusal by role is put down.
+    /// Carries an order out, if who signed it may give it. One that he may not, or that nobody does
+    /// here, is put down.
     fn obey(&mut self, order: &str, unix_ms: u64) -> Result<Answer, Refusal> {
         let failed = |error: &dyn std::fmt::Display| {
             tracing::warn!("an order was not carried out: {error}");
@@ -264,17 +265,17 @@ impl Signer {
         self.orders.check(heard.operator.name(), Instant::now())?;
         let by = format!("{} {}, by the service", heard.operator.role(), heard.operator.name());
         let site = || Directory::open(&self.dir).map(|site| acting(site, &by));
-        if heard.may() && heard.place == Place::SignerActs {
+        if heard.refusal().is_none() && heard.place == Place::SignerActs {
             let looked = site().and_then(|site| heard.look_before(&site, unix_ms / 1000));
             looked.map_err(|error| failed(&error))?;
         }
-        if !heard.may() {
+        if let Some(why) = heard.refusal() {
             let site = site().map_err(|error| failed(&error))?;
-            self.refused.note(&site, &heard, unix_ms / 1000).map_err(|error| failed(&error))?;
-            return Err(Refusal::Order(NotHeard::Role));
+            self.refused.note(&site, &heard, why, unix_ms / 1000).map_err(|error| failed(&error))?;
+            return Err(Refusal::Order(why));
         }
         match heard.place {
-            Place::Keeper => return Err(Refusal::Order(NotHeard::Elsewhere)),
+            Place::Keeper | Place::Elsewhere => return Err(Refusal::Order(NotHeard::Elsewhere)),
             Place::SignerLooks => {}
             Place::SignerActs => {
                 let begun = site().and_then(|site| begin_order(&site, &heard.operator, heard.order.made_unix_ms));

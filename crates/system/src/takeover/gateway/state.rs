@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::files;
 use crate::takeover::TakeoverError;
 use crate::takeover::place::Place;
 use crate::takeover::snapshot::Snapshot;
-use crate::takeover::state::boot_id;
+use crate::takeover::state::{self, boot_id};
 
 /// Layout of the file.
 const VERSION: u32 = 1;
@@ -38,28 +37,12 @@ impl State {
     }
 
     pub(super) fn save(&self, file: &Path) -> Result<(), TakeoverError> {
-        let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
-        if let Some(parent) = file.parent() {
-            std::fs::create_dir_all(parent).map_err(failed)?;
-        }
-        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
-        files::replace_private(file, &text).map_err(failed)
+        state::save(self, file)
     }
 
     /// Reads the file; none if there is none or if it was written before the last boot, which sent every card home.
     pub(super) fn read(file: &Path) -> Result<Option<State>, TakeoverError> {
-        let failed = |cause| TakeoverError::File { file: file.to_owned(), cause };
-        let text = match std::fs::read(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        let state: State = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
-        if state.version != VERSION {
-            return Err(failed(io::Error::other("was written by another version of Ringwall")));
-        }
-        let boot = boot_id().map_err(failed)?;
-        Ok(Some(state).filter(|state| state.boot == boot))
+        state::read(file, VERSION, |state: &State| (state.version, &state.boot))
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::super::TakeoverError;
-use super::super::filter::MARK;
+use super::super::nft::MARK;
 use super::OPENED_MARK;
 use super::hook::{Hook, Side};
 use crate::bpf::{Instruction, Keys, Kind, Map, Program, Shape, Shared};

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 use super::super::TakeoverError;
 use super::super::error::Doing;
-use super::super::filter::table_name;
+use super::super::nft::table_name;
 use super::super::nic::free_name;
 use super::super::work::Work;
 use super::guard::Guard;

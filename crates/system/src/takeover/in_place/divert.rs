@@ -6,8 +6,8 @@
 //! too; one for ARP alone does not, nor does the stack.
 
 use super::super::Kept;
-use super::super::filter::{MARK, table_name};
 use super::super::join::TAGS;
+use super::super::nft::{MARK, table_name};
 use super::OPENED_MARK;
 
 /// What is kept passes with the mark of what was opened, or of the daemon's socket. Without a TAP

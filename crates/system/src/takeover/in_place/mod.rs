@@ -34,24 +34,22 @@ mod redirect;
 mod tests;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::error::Doing;
-use super::filter::{MARK, table_name};
-use super::nft;
+use super::nft::{self, MARK, table_name};
 use super::nic::free_name;
 use super::place::{BPF_FILES, Place};
 use super::secluded::Secluded;
 use super::state::{InnerKind, Phase, State};
 use super::work::Work;
-use super::{Inner, Instruction, Kept, TakeoverError, settings};
+use super::{Inner, Instruction, Kept, StackSide, TakeoverError, settings};
 use crate::namespace;
 use crate::netlink::link::{Link, LinkChange, NO_ARP, UP};
-use crate::tap_device::{self, TapOptions};
+use crate::tap_device;
 
 pub use fence::Fence;
 pub use guard::Admitted;
@@ -92,7 +90,7 @@ impl Work<'_> {
         }
         let names = Names::of(self.place, &self.state);
         let guard = match self.request.inner {
-            Inner::Tap { .. } => Some(self.guard(&names, &card)?),
+            Inner::Tap => Some(self.guard(&names, &card)?),
             Inner::Veth { .. } => None,
         };
         let belt = self.belt(&names, &card.name, guard.is_some())?;
@@ -124,7 +122,7 @@ impl Work<'_> {
 
     fn rules(&self, card: &str, tap: Option<&str>, clear: Option<&str>) -> String {
         match self.request.inner {
-            Inner::Tap { .. } => rules(self.interface(), card, tap) + &clear::rules(self.interface(), clear),
+            Inner::Tap => rules(self.interface(), card, tap) + &clear::rules(self.interface(), clear),
             Inner::Veth { kept } => divert::rules(self.interface(), kept, card, tap),
         }
     }
@@ -132,7 +130,7 @@ impl Work<'_> {
     /// Takes away what only another mode of the daemon before needs, once all stands that this one does.
     fn put_other_away(&mut self, names: &Names, card: &str) -> Result<(), TakeoverError> {
         match self.request.inner {
-            Inner::Tap { .. } => {
+            Inner::Tap => {
                 belt::hook(card, Side::Ingress).clear(self.interface())?;
                 Names::remove(names.divert()?)
             }
@@ -143,13 +141,10 @@ impl Work<'_> {
         }
     }
 
-    /// Puts the TAP beside the card, and opens the way between the two; the TAP's queues and number.
-    pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(Vec<OwnedFd>, u32), TakeoverError> {
+    /// Puts the TAP beside the card, and opens the way between the two; what the daemon has of the TAP,
+    /// and its number.
+    pub(super) fn stand_beside(&mut self, secluded: &mut Secluded) -> Result<(StackSide, u32), TakeoverError> {
         let card = &secluded.link;
-        let queues = match self.request.inner {
-            Inner::Tap { queues } => queues,
-            Inner::Veth { .. } => 1,
-        };
         let links = self.host.links().doing(&self.place.interface, "list the interfaces")?;
         let name = match &self.state.inner {
             InnerKind::Beside { tap } => tap.clone(),
@@ -159,13 +154,9 @@ impl Work<'_> {
         if !is_there || self.state.phase != Phase::Taken {
             self.state.phase = Phase::Taking;
         }
-        if !is_there {
-            self.state.multi_queue = queues > 1;
-        }
         self.state.inner = InnerKind::Beside { tap: name.clone() };
         self.save()?;
-        let options = TapOptions { name: &name, queues, multi_queue: self.state.multi_queue, index: None };
-        let (tap, offloads) = tap_device::open(options).doing(&self.place.interface, "open the TAP")?;
+        let (queue, offloads) = tap_device::open(&name, None).doing(&self.place.interface, "open the TAP")?;
         self.state.probe("inner device offloads", offloads);
         let index = self.furnish(&name, card.mtu).doing(&self.place.interface, "set the TAP up")?;
         let names = Names::of(self.place, &self.state);
@@ -175,7 +166,7 @@ impl Work<'_> {
         nft::run(self.interface(), &self.rules(&card.name, Some(&name), clear.as_deref()))?;
         self.put_other_away(&names, &card.name)?;
         self.shut_when_gone(&names, &secluded.link);
-        Ok((tap, index))
+        Ok((StackSide::Tap { queue }, index))
     }
 
     /// A TAP that says nothing by itself.
@@ -209,7 +200,7 @@ pub(super) fn open(
     }
     let warnings = state.below.as_ref().map_or_else(Vec::new, |below| below::open(interface, below));
     Names::of(place, state).forget()?;
-    super::filter::open(interface)?;
+    nft::remove_table(interface)?;
     Ok(warnings)
 }
 

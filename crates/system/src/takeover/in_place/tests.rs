@@ -202,12 +202,12 @@ fn what_is_in_clear_is_heard_by_the_daemon_alone_whether_all_of_it_or_a_sample()
 #[test]
 fn frames_of_the_stack_come_to_the_tap_and_what_it_is_given_comes_to_the_stack() {
     let room = room!();
-    let mut taken = take(&room);
-    let tap = taken.take_queue().expect("one");
+    let taken = take(&room);
+    let tap = taken.queue().expect("one");
     room.speak();
     let mut frame = [0; 2048];
     let mut found = false;
-    while let Ok(len) = rustix::io::read(&tap, &mut frame) {
+    while let Ok(len) = rustix::io::read(tap, &mut frame) {
         found |= len > 12 + 34 && frame[12 + 12..12 + 14] == [8, 6];
     }
     assert!(found, "the stack asked for {PEER}");
@@ -221,7 +221,7 @@ fn frames_of_the_stack_come_to_the_tap_and_what_it_is_given_comes_to_the_stack()
         b'o', b'p', b'e', b'n',
     ];
     let opened = [&[0; 12][..], &mac, &[2, 0, 0, 0, 0, 2], &[8, 0], &packet, &[0; 14]].concat();
-    rustix::io::write(&tap, &opened).expect("written");
+    rustix::io::write(tap, &opened).expect("written");
     let mut text = [0; 16];
     assert_eq!(udp.recv(&mut text).map(|len| text[..len].to_vec()).ok(), Some(b"open".to_vec()));
     assert!(heard(&ears).contains(&0x0800), "programs with packet sockets hear it as on any card");
@@ -377,7 +377,7 @@ fn where_arp_alone_is_kept_all_else_passes_with_and_without_a_daemon_and_without
         // It goes to the TAP, or without the rules is refused.
         let _refused = send(&room, "eth0", 0, IN_CLEAR);
         assert_eq!(heard(&far), Vec::<u16>::new(), "ARP left");
-        send(&room, "eth0", super::super::filter::MARK, IN_CLEAR).expect("sent");
+        send(&room, "eth0", super::super::nft::MARK, IN_CLEAR).expect("sent");
         await_heard(&far, 1);
     };
     check();

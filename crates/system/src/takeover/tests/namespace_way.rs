@@ -7,18 +7,17 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
 
-use super::room::{OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
+use super::room::{BY_NAMESPACE, OVERHEAD, PEER, Room, assert_same, assert_stands_in, room};
 use crate::namespace::{create, run_inside};
 use crate::netlink::Connection;
-use crate::takeover::state::Phase;
-use crate::takeover::{Inner, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
+use crate::takeover::{Request, TakeoverError, Way, in_wire_namespace, set_permanent_neighbour};
 use crate::takeover::{flush_neighbours, forget_heard_neighbours, remove_permanent_neighbour, take};
 
 #[test]
 fn what_was_taken_is_given_back_exactly() {
     let room = room!();
     let before = room.picture();
-    let taken = room.take(Way::Auto).expect("a veth can move");
+    let taken = room.take(Way::Namespace).expect("a veth can move");
     assert_eq!(taken.way, Way::Namespace);
     assert!(!taken.adopted);
     assert_eq!(taken.warnings, Vec::<String>::new());
@@ -82,22 +81,6 @@ fn after_a_crash_the_route_points_at_the_dead_device_and_the_next_start_adopts_i
     assert_same(&before, &room.picture());
 }
 
-#[test]
-fn a_queue_more_makes_the_device_anew_and_loses_nothing() {
-    let room = room!();
-    let before = room.picture();
-    drop(room.take(Way::Namespace).expect("a veth can move"));
-    let mut request = room.request(Way::Namespace);
-    request.inner = Inner::Tap { queues: 2 };
-    let taken = room.at_host(|| take(&request)).expect("it is there");
-    assert_eq!(taken.queues().len(), 2);
-    drop(taken);
-    request.inner = Inner::Tap { queues: 1 };
-    drop(room.at_host(|| take(&request)).expect("one queue of several"));
-    room.release("eth0").expect("nothing holds it");
-    assert_same(&before, &room.picture());
-}
-
 /// `ip netns exec` and service managers give a process a mount tree that dies with it. The pin must not.
 #[test]
 fn the_pin_survives_the_mount_tree_in_which_it_was_made() {
@@ -120,23 +103,38 @@ fn the_pin_survives_the_mount_tree_in_which_it_was_made() {
 #[test]
 fn an_interface_that_cannot_be_taken_is_named_and_leaves_nothing() {
     let room = room!();
-    let mut request = room.request(Way::Auto);
+    let mut request = room.request(Way::Namespace);
     request.interface = "nosuch0".into();
     let error = room.at_host(|| take(&request)).expect_err("there is none");
     assert_eq!(error.to_string(), "interface nosuch0: no such interface: `ip link` shows those that exist");
     room.in_host("ip link add br0 type bridge");
     room.in_host("ip link set eth0 master br0");
-    let error = room.take(Way::Auto).expect_err("it belongs to a bridge");
+    let error = room.take(Way::Namespace).expect_err("it belongs to a bridge");
     assert!(error.to_string().contains("belongs to br0"), "{error}");
     room.in_host("ip link set eth0 nomaster");
     room.in_host("ip link add link eth0 name mac0 type macvlan");
-    let error = room.take(Way::Auto).expect_err("it carries a device");
+    let error = room.take(Way::Namespace).expect_err("it carries a device");
     assert!(error.to_string().contains("carries mac0"), "{error}");
     room.in_host("ip link del mac0");
     room.in_host("ip link set eth0 mtu 600");
-    assert!(matches!(room.take(Way::Auto), Err(TakeoverError::MtuTooSmall { mtu: 600, .. })));
+    assert!(matches!(room.take(Way::Namespace), Err(TakeoverError::MtuTooSmall { mtu: 600, .. })));
     assert!(matches!(room.release("eth0"), Err(TakeoverError::NotTaken { .. })));
     assert!(!room.has_leftovers());
+}
+
+#[test]
+fn a_device_that_cannot_move_is_refused_by_name_and_stays_as_it_was() {
+    let room = room!();
+    for line in ["link add br0 type bridge", "addr add 10.8.0.1/24 dev br0", "link set br0 up"] {
+        room.in_host(&format!("ip {line}"));
+    }
+    let before = room.in_host("ip addr show dev br0");
+    let request = Request { interface: "br0".into(), ..room.request(Way::Namespace) };
+    let error = room.at_host(|| take(&request)).expect_err("bridges stay where they are");
+    assert!(matches!(error, TakeoverError::CannotMove { .. }), "{error}");
+    assert!(error.to_string().contains("host.takeover = \"in-place\""), "{error}");
+    assert_eq!(room.in_host("ip addr show dev br0"), before);
+    assert!(!room.has_leftovers(), "nothing half done");
 }
 
 #[test]
@@ -155,42 +153,9 @@ fn a_second_daemon_and_another_namespace_are_refused() {
 #[test]
 fn every_half_done_state_can_be_released_and_can_be_taken_on() {
     let room = room!();
-    let before = room.picture();
-    let spoilers: [Spoiler; 5] = [
-        ("only the inner device is missing", |room| drop(room.in_host("ip link del eth0"))),
-        ("the inner device has nothing yet", |room| {
-            room.in_host("ip addr flush dev eth0");
-            room.in_host("ip link set eth0 down");
-        }),
-        ("the card has not left yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            room.in_host("ip link set eth0 up");
-        }),
-        ("the card has not left and has no namespace yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            crate::namespace::unpin(&room.run_dir().join("eth0.netns")).expect("root may");
-        }),
-        ("all is done but not written down", |_| {}),
-    ];
-    for (name, spoil) in spoilers {
-        for phase in [Phase::Taking, Phase::Releasing] {
-            for taken_on_first in [false, true] {
-                drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
-                spoil(&room);
-                room.set_phase(phase);
-                if taken_on_first {
-                    drop(room.take(Way::Namespace).unwrap_or_else(|error| panic!("{name}: {error}")));
-                }
-                let report = room.release("eth0").unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert!(report.nic_found, "{name}");
-                eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
-                assert_same(&before, &room.picture());
-                assert!(!room.has_leftovers(), "{name}");
-            }
-        }
-    }
+    let take = |room: &Room| room.take(Way::Namespace);
+    room.spoil(&[("only the inner device is missing", |room| drop(room.in_host("ip link del eth0")))], take);
+    room.spoil(&BY_NAMESPACE, take);
 }
 
 #[test]

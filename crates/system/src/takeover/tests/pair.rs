@@ -13,8 +13,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
 use wire::MacAddress;
 
-use super::room::{HOST, OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
-use crate::namespace::{current, run_inside, unpin};
+use super::room::{BY_NAMESPACE, HOST, OVERHEAD, PEER, Room, Spoiler, assert_same, assert_stands_in, room};
+use crate::namespace::{current, run_inside};
 use crate::netlink::Connection;
 use crate::netlink::link::{LinkChange, NO_ARP};
 use crate::port::{PacketOptions, PacketPort, Receiver, Sender};
@@ -203,7 +203,7 @@ fn the_bulk_passes_by_a_program_and_what_is_kept_does_not() {
     }
     room.acquaint();
     for kept in [Kept::Arp, Kept::ArpAndDhcp, Kept::Ipsec] {
-        let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Auto) };
+        let wanted = Request { inner: Inner::Veth { kept }, ..room.request(Way::Namespace) };
         let taken = room.at_host(|| take(&wanted)).expect("a veth can move");
         assert_eq!(probe(&taken, "bulk"), "past the rules");
         room.in_peer(&format!("ip neigh replace {HOST} lladdr 02:00:00:00:00:99 dev peer0 nud permanent"));
@@ -365,7 +365,7 @@ fn datagrams(port: &mut PacketPort) -> usize {
 #[test]
 fn dhcp_reaches_the_daemon_and_nobody_else_where_it_is_kept() {
     let room = room!();
-    let request = Request { inner: Inner::Veth { kept: Kept::ArpAndDhcp }, ..room.request(Way::Auto) };
+    let request = Request { inner: Inner::Veth { kept: Kept::ArpAndDhcp }, ..room.request(Way::Namespace) };
     let taken = room.at_host(|| take(&request)).expect("a veth can move");
     let open = |index| PacketPort::open(&PacketOptions::kept(Kept::ArpAndDhcp, index)).expect("root may");
     let (mut stack, mut wire) = room.at_card(|| (open(outer(&taken).0), open(taken.wire_index)));
@@ -406,8 +406,7 @@ fn request_of_arp() -> Vec<u8> {
 fn every_half_done_state_can_be_released_and_can_be_taken_on() {
     let room = room!();
     room.acquaint();
-    let before = room.picture();
-    let spoilers: [Spoiler; 8] = [
+    let spoilers: [Spoiler; 4] = [
         ("the pair is missing", |room| drop(room.in_host("ip link del eth0"))),
         ("the pair is made but not joined", |room| {
             stage_again(room);
@@ -415,40 +414,14 @@ fn every_half_done_state_can_be_released_and_can_be_taken_on() {
         }),
         ("the pair is joined but not handed over", stage_again),
         ("the joining rules are missing", |room| drop(room.at_card(|| run("nft flush ruleset")))),
-        ("the inner device has nothing yet", |room| {
-            room.in_host("ip addr flush dev eth0");
-            room.in_host("ip link set eth0 down");
-        }),
-        ("the card has not left yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            room.in_host("ip link set eth0 up");
-        }),
-        ("the card has not left and has no namespace yet", |room| {
-            room.in_host("ip link del eth0");
-            room.move_card_home();
-            unpin(&room.run_dir().join("eth0.netns")).expect("root may");
-        }),
-        ("all is done but not written down", |_| {}),
     ];
-    for (name, spoil) in spoilers {
-        for phase in [Phase::Taking, Phase::Releasing] {
-            for taken_on_first in [false, true] {
-                drop(room.take_pair().unwrap_or_else(|error| panic!("{name}: {error}")));
-                spoil(&room);
-                room.set_phase(phase);
-                eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
-                if taken_on_first {
-                    drop(room.take_pair().unwrap_or_else(|error| panic!("{name}: {error}")));
-                    room.in_host(&format!("ping -c 1 -W 1 {PEER}"));
-                }
-                let report = room.release("eth0").unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert!(report.nic_found, "{name}");
-                assert_same(&before, &room.picture());
-                assert!(!room.has_leftovers(), "{name}");
-            }
-        }
-    }
+    let take = |room: &Room| {
+        let taken = room.take_pair()?;
+        room.in_host(&format!("ping -c 1 -W 1 {PEER}"));
+        Ok(taken)
+    };
+    room.spoil(&spoilers, take);
+    room.spoil(&BY_NAMESPACE, take);
 }
 
 /// Brings the inner end back where it was made.
@@ -479,7 +452,7 @@ fn another_kind_makes_the_device_anew_and_loses_nothing() {
     room.in_host("ip route add 198.18.0.0/15 via 10.9.0.2");
     assert!(room.take_pair().expect("it is there").adopted);
     let taken = room.take(Way::Namespace).expect("it is there");
-    assert_eq!((taken.queues().len(), probe(&taken, "inner device")), (1, "TAP"));
+    assert_eq!((taken.queue().is_some(), probe(&taken, "inner device")), (true, "TAP"));
     assert_eq!(taken.warnings, Vec::<String>::new());
     assert_eq!((at_the_card(&room).len(), rules_at_the_card(&room).as_str()), (2, ""));
     assert!(room.in_host("ip route").contains("198.18.0.0/15"), "changes made meanwhile survive");
@@ -517,24 +490,20 @@ fn a_crash_between_two_kinds_loses_nothing() {
 }
 
 #[test]
-fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
+fn where_the_kernel_cannot_join_the_card_is_refused_and_stays_shut_until_it_can() {
     let room = room!();
+    room.introduce();
     let before = room.picture();
-    let mut request = room.request(Way::Filter);
-    request.inner = Inner::Veth { kept: Kept::Arp };
-    let taken = room.at_host(|| take(&request)).expect("the filter works here");
-    assert_eq!(probe(&taken, "inner device"), "TAP, because the card has no namespace of its own");
-    assert_eq!(taken.queues().len(), 1);
-    drop(taken);
+    let error = take_without_nft(&room).expect_err("nothing carries the bulk");
+    assert!(error.to_string().contains("nft refused"), "{error}");
+    assert!(!room.hears_udp());
     room.release("eth0").expect("nothing holds it");
-    let taken = take_without_nft(&room).expect("a TAP needs no rules");
-    let outcome = probe(&taken, "inner device");
-    assert!(outcome.starts_with("TAP, because nft refused the joining rules"), "{outcome}");
-    assert_eq!((taken.queues().len(), at_the_card(&room).len()), (1, 2));
-    drop(taken);
-    // As soon as the rules can be made, there is a pair; and back again.
+    assert_same(&before, &room.picture());
+    // What stood before stands after it.
+    outer(&room.take_pair().expect("a veth can move"));
+    assert!(take_without_nft(&room).is_err());
+    assert!(room.in_host("ip -d link show dev eth0").contains("veth"));
     outer(&room.take_pair().expect("it is there"));
-    assert_eq!(take_without_nft(&room).expect("it is there").queues().len(), 1);
     room.release("eth0").expect("nothing holds it");
     assert_same(&before, &room.picture());
     assert!(!room.has_leftovers());
@@ -542,7 +511,7 @@ fn where_no_pair_is_possible_a_tap_stands_in_and_says_why() {
 
 /// Takes the interface where every `nft` fails.
 fn take_without_nft(room: &Room) -> Result<Taken, TakeoverError> {
-    let mut request = room.request(Way::Auto);
+    let mut request = room.request(Way::Namespace);
     request.inner = Inner::Veth { kept: Kept::Arp };
     room.at_host(|| {
         // SAFETY: this short-lived thread gets a mount tree and a root of its own; nobody else's change.

@@ -28,6 +28,25 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// A name, and what a crash at a certain step leaves.
 pub(in crate::takeover) type Spoiler = (&'static str, fn(&Room));
 
+/// What a crash can leave of every take-over by namespace.
+pub(in crate::takeover) const BY_NAMESPACE: [Spoiler; 4] = [
+    ("the inner device has nothing yet", |room| {
+        room.in_host("ip addr flush dev eth0");
+        room.in_host("ip link set eth0 down");
+    }),
+    ("the card has not left yet", |room| {
+        room.in_host("ip link del eth0");
+        room.move_card_home();
+        room.in_host("ip link set eth0 up");
+    }),
+    ("the card has not left and has no namespace yet", |room| {
+        room.in_host("ip link del eth0");
+        room.move_card_home();
+        crate::namespace::unpin(&room.run_dir().join("eth0.netns")).expect("root may");
+    }),
+    ("all is done but not written down", |_| {}),
+];
+
 /// Makes a room, or skips the test by name.
 macro_rules! room {
     () => {
@@ -122,7 +141,7 @@ impl Room {
             state_dir: self.state_dir(),
             overhead_bytes: OVERHEAD,
             way,
-            inner: Inner::Tap { queues: 1 },
+            inner: Inner::Tap,
             admitted: Admitted { ethertypes: vec![wire::EtherType::CLL], train_port: 52_000 },
         }
     }
@@ -166,7 +185,7 @@ impl Room {
 
     /// Takes with a pair as inner device.
     pub(in crate::takeover) fn take_pair(&self) -> Result<Taken, TakeoverError> {
-        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Auto) };
+        let request = Request { inner: Inner::Veth { kept: Kept::Arp }, ..self.request(Way::Namespace) };
         self.at_host(|| take(&request))
     }
 
@@ -266,6 +285,32 @@ impl Room {
         let mut state = State::read(&file).expect("readable").expect("there");
         edit(&mut state);
         state.save(&file).expect("writable");
+    }
+
+    /// Spoils what `take` has taken in each of these ways, takes it on or does not, and looks whether it can be given
+    /// back exactly.
+    pub(in crate::takeover) fn spoil(
+        &self,
+        spoilers: &[Spoiler],
+        take: impl Fn(&Room) -> Result<Taken, TakeoverError>,
+    ) {
+        let before = self.picture();
+        for (name, spoil) in spoilers {
+            for phase in [Phase::Taking, Phase::Releasing] {
+                for taken_on_first in [false, true] {
+                    eprintln!("{name}, {phase:?}, taken on first: {taken_on_first}");
+                    drop(take(self).expect("it is whole"));
+                    spoil(self);
+                    self.set_phase(phase);
+                    if taken_on_first {
+                        drop(take(self).expect("it can be taken on"));
+                    }
+                    assert!(self.release("eth0").expect("nothing holds it").nic_found);
+                    assert_same(&before, &self.picture());
+                    assert!(!self.has_leftovers());
+                }
+            }
+        }
     }
 
     /// Runs a Python program in the guarded host.

@@ -307,6 +307,7 @@ impl<G: Guard<Scrubbed> + HasScrubber> Guard<Scrubbed> for Paired<G> {
         report.iter_mut().for_each(|scrubbing| {
             scrubbing.pair = Some(PairReport {
                 machine: self.joined.machine.report(now),
+                waits: scrubbing.waits,
                 stations: self.stations.len(),
                 bad_records: self.bad_records,
             });

@@ -13,6 +13,7 @@ use crate::verdict::{Findings, Level};
 #[derive(Clone, Debug)]
 pub(crate) struct PairReport {
     pub(crate) machine: pair::Report,
+    pub(crate) waits: scrub::Waits,
     pub(crate) stations: usize,
     pub(crate) bad_records: u64,
 }
@@ -43,6 +44,10 @@ pub(crate) struct PairStatus {
     pub(crate) stations: usize,
     /// Messages that were refused, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
+    /// Segments that waited after a takeover until their receiver had answered, by what became of
+    /// them, and questions that were asked again.
+    #[serde(default)]
+    pub(crate) waited: BTreeMap<String, u64>,
 }
 
 /// The other gateway.
@@ -57,6 +62,21 @@ pub(crate) struct PeerStatus {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The counts by their words.
+fn waited(waits: &scrub::Waits) -> BTreeMap<String, u64> {
+    let scrub::Waits { kept, went_on, refused, in_vain, no_room, asked_again } = *waits;
+    [
+        ("kept", kept),
+        ("went-on", went_on),
+        ("refused", refused),
+        ("in-vain", in_vain),
+        ("no-room", no_room),
+        ("asked-again", asked_again),
+    ]
+    .map(|(word, count)| (word.to_owned(), count))
+    .into()
 }
 
 impl PairReport {
@@ -85,6 +105,7 @@ impl PairReport {
             losses: machine.losses,
             stations: self.stations,
             refused: pair::Refusal::ALL.iter().map(|refusal| (refusal.word().to_owned(), count(refusal))).collect(),
+            waited: waited(&self.waits),
         }
     }
 }
@@ -132,6 +153,10 @@ impl PairStatus {
         for (direction, count) in [("sent", self.records_sent), ("heard", self.records_heard)] {
             let help = "Records of flows between the gateways of a pair.";
             families.count("ringwall_gate_pair_records", help, &[("direction", direction)], count);
+        }
+        for (fate, count) in &self.waited {
+            let help = "Segments that waited after a takeover, and questions asked again, by what became of them.";
+            families.count("ringwall_gate_pair_waited", help, &[("fate", fate)], *count);
         }
         for (reason, count) in &self.refused {
             let help = "Messages of the pair that were refused, by reason.";

@@ -496,8 +496,7 @@ fn what_is_kept_is_what_the_filter_keeps() {
             let program = Both::open(Hook::Socket, false, keeps).program;
             assert_eq!(program.try_on(&frame, 0).expect("a verdict"), kept.takes(&frame), "{keeps:?} {frame:02x?}");
         }
-        for (hook, keeps) in [(Hook::Socket, Keeps::All), (Hook::Xdp, Keeps::Arp)] {
-            assert!(Both::open(hook, false, keeps).program.try_on(&frame, 0).expect("a verdict"), "{frame:02x?}");
-        }
+        let in_front = Both::open(Hook::Xdp, false, Keeps::Arp).program;
+        assert!(in_front.try_on(&frame, 0).expect("a verdict"), "{frame:02x?}");
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use authority::directory::{Record, Terms, add_operator, number_text, remove_operator};
+use authority::rollout::trial::{Outcome as Came, Trial};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use identity::certificate::OperatorRole::{self, Manager, Operator as Daily, Viewer};
@@ -12,7 +13,7 @@ use identity::order::{Operator, SignedOrder, open_answer, seal_answer};
 use identity::sealing;
 use proptest::prelude::*;
 
-use super::super::super::enforcing::{Outcome as Came, Step, Stepped, Trial};
+use super::super::super::enforcing::{Step, Stepped};
 use super::super::super::operate::Asking;
 use super::super::super::orders::{NotHeard, Order, Outcome, is_for_keeper, open};
 use super::super::super::signer::{Answer, Refusal, Signer};
@@ -135,8 +136,11 @@ fn each_role_orders_what_is_its_to_order_and_what_is_not_is_put_down() {
     }
     let acts = site.acts();
     let kinds: Vec<&str> = acts.iter().map(|act| act.split(' ').next().unwrap_or_default()).collect();
-    let wanted = ["order-refused", "policy", "invited", "order-refused", "policy", "revoked", "shared-keys"];
+    let wanted =
+        ["order-refused", "policy", "invited", "order-refused", "policy", "revoked", "shared-keys", "order-refused"];
     assert_eq!(kinds, wanted, "{acts:?}");
+    let elsewhere = "order-refused mia done at the authority's machine alone, is manager: backup kept";
+    assert!(acts[7].starts_with(elsewhere), "one of six a minute: {acts:?}");
     assert!(acts[0].contains("needs operator, is viewer: policy legacy add"), "{acts:?}");
     assert!(acts[1].ends_with("(operator olga, by the service)"), "{acts:?}");
     assert!(acts[3].contains("needs manager, is operator: revoke --name desk-1"), "{acts:?}");
@@ -176,6 +180,9 @@ fn below_manager_nobody_undoes_what_a_manager_has_done() {
         "token --name old --by-service --ip 192.0.2.7",
         "approve gate",
         &by_number,
+        "refuse gate",
+        &by_number.replace("approve", "refuse"),
+        "refuse desk-1",
         "approve desk-1",
         "policy legacy add --ip 192.0.2.6 --mac 02:00:00:00:00:aa",
         "policy legacy add --ip 192.0.2.99 --mac 02:00:00:00:00:06 --broadcast",
@@ -193,6 +200,7 @@ fn below_manager_nobody_undoes_what_a_manager_has_done() {
     for line in [
         "token desk-4 --by-service --ip 192.0.2.4",
         "approve desk-3",
+        "refuse desk-4",
         "policy legacy add --ip 192.0.2.21 --mac 02:00:00:00:00:22",
         "policy legacy remove 192.0.2.21",
     ] {
