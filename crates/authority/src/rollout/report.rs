@@ -183,6 +183,7 @@ pub(crate) mod tests {
             sealed: 2,
             attacks_open: 0,
             attacks_opened: 1,
+            dropped: Some(12),
             certificate_not_after_unix: 1_800_000_000,
             breaks: vec![break_of(9, "tcp/9100", made_unix_ms)],
             breaks_left_out: 0,
