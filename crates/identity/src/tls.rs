@@ -10,6 +10,10 @@
 //! nobody a host (record 0108).
 //!
 //! There are no tickets: each connection proves who both are, at the time at which it is made.
+//!
+//! What web browsers are shown is in `tls/pages.rs`.
+
+mod pages;
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -35,6 +39,8 @@ use crate::host::{HostIdentity, IdentityError};
 use crate::order::Operator;
 use crate::pem;
 use crate::token::Token;
+
+pub use pages::Pages;
 
 /// Whom a client wants to talk to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +86,10 @@ pub enum TlsError {
     Identity(IdentityError),
     /// Its key cannot sign in TLS; keys of the paper profile cannot.
     Key,
+    /// Its key is not that of its certificate.
+    OtherKey,
+    /// There is no certificate in it that can be read.
+    Unreadable,
     /// What went wrong in the library.
     Library(Error),
 }
@@ -89,6 +99,8 @@ impl fmt::Display for TlsError {
         match self {
             TlsError::Identity(error) => error.fmt(f),
             TlsError::Key => f.write_str("its key cannot be used with TLS"),
+            TlsError::OtherKey => f.write_str("its key is not that of its certificate"),
+            TlsError::Unreadable => f.write_str("it has no certificate that can be read"),
             TlsError::Library(error) => error.fmt(f),
         }
     }
@@ -153,7 +165,7 @@ impl Credentials {
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Server { config: Arc::new(config), anchor: self.anchor.clone(), clock: self.clock })
+        Ok(Server { config: Arc::new(config), anchor: Some(self.anchor.clone()), clock: self.clock })
     }
 
     /// Opens a connection to `service` over `stream` without showing who it is: for a host whose
@@ -214,7 +226,8 @@ fn connect<S: Read + Write>(mut config: ClientConfig, stream: S) -> Result<Asked
 #[derive(Clone)]
 pub struct Server {
     config: Arc<ServerConfig>,
-    anchor: TrustAnchor,
+    /// Whose certificates clients may show; none where they are asked for none.
+    anchor: Option<TrustAnchor>,
     clock: Clock,
 }
 
@@ -241,8 +254,11 @@ impl Server {
         }
         let now = (self.clock)().ok_or(NotLetIn::Clock)?;
         let shown = connection.peer_certificates().and_then(<[_]>::first);
-        let caller = shown.map_or(Ok(Caller::Nobody), |shown| Caller::verify(&self.anchor, shown, now));
-        let caller = caller.map_err(|_| NotLetIn::Certificate)?;
+        let caller = match (shown, &self.anchor) {
+            (Some(shown), Some(anchor)) => Caller::verify(anchor, shown, now).map_err(|_| NotLetIn::Certificate)?,
+            (Some(_), None) => return Err(NotLetIn::Certificate),
+            (None, _) => Caller::Nobody,
+        };
         Ok((StreamOwned::new(connection, stream), caller))
     }
 }

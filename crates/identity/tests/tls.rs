@@ -8,7 +8,8 @@ mod support;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use identity::tls::{Caller, Credentials, NotLetIn, Server, Service};
+use identity::pem;
+use identity::tls::{Caller, Credentials, NotLetIn, Pages, Server, Service, TlsError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
@@ -177,4 +178,53 @@ fn a_host_talks_to_the_service_that_it_looks_for_and_to_nobody_else() {
     assert!(!talks(&own, at("10.0.0.1"), &service, &thief), "the key of another");
     let foreign = other.issue(|_| {});
     assert!(!talks(&own, at("10.0.0.1"), &foreign, &foreign), "another site");
+}
+
+/// A certificate for web servers that is its own authority, in PEM with its key behind it.
+fn web(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    let own = pem::encode(pem::CERTIFICATE, made.cert.der());
+    format!("{}{}", own.as_str(), made.signing_key.serialize_pem())
+}
+
+#[test]
+fn browsers_are_shown_what_the_file_has_and_are_asked_for_nothing() {
+    let site = Authority::new("site");
+    let host = site.issue(|_| {});
+    let pages = Pages::from_pem(&site.identity_pem(&host)).expect("an identity");
+    assert_eq!(pages.addresses(), ["10.0.0.1".parse::<std::net::IpAddr>().expect("an address")]);
+    assert!(pages.names().is_empty() && pages.is_ed25519());
+    let here = pages.server(clock).expect("a server");
+    // What a client would show is not asked for.
+    assert_eq!(outcome(&here, client(Some(resolver(&host, &host)))), Ok(String::new()));
+    let old = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .expect("a version")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Gullible))
+        .with_no_client_auth();
+    let old = ClientConnection::new(Arc::new(old), ServerName::try_from("a.example").expect("a name")).expect("one");
+    assert_eq!(outcome(&here, old), Err(NotLetIn::Tls));
+
+    let pages = Pages::from_pem(&web(&["Console.example", "192.0.2.5"])).expect("a certificate of the web");
+    assert_eq!(pages.names(), ["console.example"]);
+    assert_eq!(pages.addresses(), ["192.0.2.5".parse::<std::net::IpAddr>().expect("an address")]);
+    assert!(!pages.is_ed25519() && pages.not_after_unix() > pages.not_before_unix());
+    // Compared with what openssl says of a file in the guarded tests.
+    assert_eq!(pages.fingerprint().split(':').filter(|pair| pair.len() == 2).count(), 32);
+}
+
+#[test]
+fn a_file_with_another_key_or_without_a_certificate_is_none() {
+    let (one, other) = (web(&["a.example"]), web(&["b.example"]));
+    let (certificate, own_key) = one.split_at(one.find("-----BEGIN PRIVATE").expect("a key"));
+    let other_key = &other[other.find("-----BEGIN PRIVATE").expect("a key")..];
+    let wrong = |text: &str| Pages::from_pem(text).expect_err("no file for a server");
+    assert!(matches!(wrong(&format!("{certificate}{other_key}")), TlsError::OtherKey));
+    assert!(matches!(wrong(own_key), TlsError::Unreadable));
+    assert!(matches!(wrong(certificate), TlsError::Key));
+    assert!(matches!(wrong(""), TlsError::Unreadable | TlsError::Key));
+    let nine = certificate.repeat(9);
+    assert!(matches!(wrong(&format!("{nine}{own_key}")), TlsError::Unreadable), "a chain without end");
 }

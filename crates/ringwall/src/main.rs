@@ -200,6 +200,9 @@ enum Command {
     /// The part of the console that listens; the console starts it by itself.
     #[command(hide = true, name = console::COMMAND)]
     ConsoleDoor,
+    /// The part of the console that asks the site's service; the console starts it by itself.
+    #[command(hide = true, name = console::site::COMMAND)]
+    ConsoleAsker,
     /// Times the cryptographic operations of a handshake, for the laboratory.
     #[command(hide = true)]
     BenchCrypto(crypto_bench::BenchArgs),
@@ -278,6 +281,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Exporter => metrics::exporter::run(),
         Command::SiteDoor => site::serve::run(),
         Command::ConsoleDoor => console::run_door(),
+        Command::ConsoleAsker => console::site::run_asker(),
         Command::BenchCrypto(args) => crypto_bench::run(&args),
     }
 }

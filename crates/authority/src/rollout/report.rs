@@ -45,6 +45,9 @@ pub struct Report {
     pub attacks_open: u64,
     /// Attacks since its start.
     pub attacks_opened: u64,
+    /// Frames that were dropped, for whatever reason; a host of before does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
     /// End of its certificate.
     pub certificate_not_after_unix: u64,
     /// Who speaks in clear and was let in, although mode enforce would not have.
@@ -180,6 +183,7 @@ pub(crate) mod tests {
             sealed: 2,
             attacks_open: 0,
             attacks_opened: 1,
+            dropped: Some(12),
             certificate_not_after_unix: 1_800_000_000,
             breaks: vec![break_of(9, "tcp/9100", made_unix_ms)],
             breaks_left_out: 0,

@@ -26,19 +26,38 @@ const PICTURES_VARIABLE: &str = "RINGWALL_PICTURES";
 const BROWSER: &str = include_str!("console_browser.py");
 
 /// A console beside the daemon of one host.
-struct Console<'a> {
+pub(crate) struct Console<'a> {
     near: &'a Guarded,
     process: Running,
 }
 
 impl<'a> Console<'a> {
     fn start(near: &'a Guarded, history: &Path, log: &Path) -> Result<Console<'a>, Failure> {
+        Console::start_with(near, &[], history, log)
+    }
+
+    /// With these words more.
+    pub(crate) fn start_with(
+        near: &'a Guarded,
+        further: &[&str],
+        history: &Path,
+        log: &Path,
+    ) -> Result<Console<'a>, Failure> {
         let mut command = near.host.namespace.command(&program().to_string_lossy());
         command.args(["console", "--listen", ADDRESS, "--run-dir"]).arg(near.directory.join("run"));
-        command.arg("--history").arg(history);
+        command.arg("--history").arg(history).args(further);
         let mut process = Running::start(command, log)?;
         process.await_output("the console is at", SOON)?;
         Ok(Console { near, process })
+    }
+
+    /// The process that it began as.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn stop(self) {
+        self.process.stop(Signal::TERM);
     }
 
     /// What `ringwall console login` prints.
@@ -77,7 +96,7 @@ impl<'a> Console<'a> {
     }
 
     /// Signs in; the cookie.
-    fn sign_in(&self) -> Result<String, Failure> {
+    pub(crate) fn sign_in(&self) -> Result<String, Failure> {
         let (head, _) = self.ask("POST /sign-in HTTP/1.1", &format!("token={}", self.token()?))?;
         assert!(head.starts_with("HTTP/1.1 303 "), "{head}");
         let cookie = head.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).expect("a cookie");
@@ -85,7 +104,7 @@ impl<'a> Console<'a> {
         Ok(cookie.split(';').next().expect("a value").to_owned())
     }
 
-    fn page(&self, path: &str, cookie: &str) -> Result<String, Failure> {
+    pub(crate) fn page(&self, path: &str, cookie: &str) -> Result<String, Failure> {
         let (head, body) = self.ask(&format!("GET {path} HTTP/1.1\r\nCookie: {cookie}"), "")?;
         assert!(head.starts_with("HTTP/1.1 200 "), "{path}: {head}");
         for field in ["Cache-Control: no-store", "X-Content-Type-Options: nosniff", "frame-ancestors 'none'"] {
@@ -200,7 +219,8 @@ fn beyond_this_machine_it_does_not_listen() {
             command.args(["console", "--listen", address, "--run-dir"]).arg(stage.file("run"));
             let answer = process::ask(command, &[])?;
             let is_refused = !answer.status.success() && answer.stderr.contains("no port of this machine alone");
-            assert!(is_refused && answer.stderr.contains("no TLS"), "{address}: {}", answer.stderr);
+            let is_helped = answer.stderr.contains("no TLS") && answer.stderr.contains("--identity");
+            assert!(is_refused && is_helped, "{address}: {}", answer.stderr);
         }
         Ok(())
     });

@@ -16,6 +16,8 @@ mod broadcast;
 mod cll_dhcp;
 mod compression;
 mod console;
+mod console_site;
+mod console_tls;
 mod dhcp;
 mod dhcp_relay;
 mod dhcp_shared;

@@ -17,12 +17,12 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, program};
 const GUARDED: [&str; 3] = ["a", "b", "c"];
 const PRINTER: &str = "p";
 /// What printers are reached by.
-const PRINTING: u16 = 9100;
+pub(crate) const PRINTING: u16 = 9100;
 const PORT: u16 = 9478;
 /// A host may report every two seconds, and a policy has reached all by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-fn service_of(host: &Host) -> String {
+pub(crate) fn service_of(host: &Host) -> String {
     format!("{}:{PORT}", host.ip)
 }
 
@@ -41,7 +41,7 @@ fn guard_all(stage: &Stage) -> Result<Vec<Guarded>, Failure> {
 }
 
 /// The service, on the authority's machine.
-fn serve(stage: &Stage) -> Result<Running, Failure> {
+pub(crate) fn serve(stage: &Stage) -> Result<Running, Failure> {
     let host = stage.host("a");
     let mut command = host.namespace.command(&program().to_string_lossy());
     command.args(["site", "serve", "--listen", &service_of(host), "--dir"]).arg(stage.site.directory());
@@ -52,7 +52,7 @@ fn serve(stage: &Stage) -> Result<Running, Failure> {
 }
 
 /// Has every host report, each as soon as it may.
-fn report_all(all: &[Guarded]) -> Outcome {
+pub(crate) fn report_all(all: &[Guarded]) -> Outcome {
     for guarded in all {
         process::until(&format!("{} has reported", guarded.host.name), PATIENCE, || {
             let answer = guarded.ask(&["report"])?;

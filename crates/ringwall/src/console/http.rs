@@ -1,8 +1,8 @@
 //! What browsers ask for, and answers that are safe in one.
 
 use std::io::{self, Read, Write};
-use std::net::IpAddr;
 
+use super::reached::Reached;
 use super::refusal::Refusal;
 use super::tokens::{SECRET_TEXT_LEN, Secret};
 use crate::serving::http::{self, Head};
@@ -11,8 +11,6 @@ use crate::serving::http::{self, Head};
 const TARGET_BYTES_MAX: usize = 1024;
 /// Longest body: the form with a token.
 const BODY_BYTES_MAX: usize = 256;
-/// The name of the cookie.
-pub(super) const COOKIE: &str = "ringwall-console";
 /// Where a link leads, where its form goes, and what ends a session.
 pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SIGN_OUT: &str = "/sign-out";
@@ -52,9 +50,9 @@ pub(super) struct Request {
     pub(super) session: Option<Secret>,
 }
 
-/// Reads a request.
-pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Request, Refusal>> {
-    let outcome = http::read(stream, judge)?;
+/// Reads a request to who is reached so.
+pub(super) fn read(stream: &mut impl Read, reached: &Reached) -> io::Result<Result<Request, Refusal>> {
+    let outcome = http::read(stream, |head| judge(head, reached))?;
     Ok(outcome.map(|(mut request, body)| {
         if let Act::SignIn(token) = &mut request.act {
             *token = value(str::from_utf8(&body).unwrap_or_default(), "token").unwrap_or_default();
@@ -64,9 +62,9 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Request, Refusal
 }
 
 /// The request that a head makes, and the length of the body behind it.
-fn judge(head: &Head<'_>) -> Result<(Request, usize), Refusal> {
+fn judge(head: &Head<'_>, reached: &Reached) -> Result<(Request, usize), Refusal> {
     let host = head.one("host")?.unwrap_or_default();
-    if !is_this_machine_alone(host) {
+    if !reached.is(host) {
         return Err(Refusal::Stranger);
     }
     if head.target.len() > TARGET_BYTES_MAX {
@@ -81,7 +79,7 @@ fn judge(head: &Head<'_>) -> Result<(Request, usize), Refusal> {
         ("POST", SIGN_OUT) => Act::SignOut,
         _ => return Err(Refusal::Method),
     };
-    if act != Act::Get && !is_of_own_page(head, host)? {
+    if act != Act::Get && !is_of_own_page(head, host, reached)? {
         return Err(Refusal::CrossSite);
     }
     // Pages of others on this machine are of the same site, and a browser sends the cookie for what
@@ -94,33 +92,24 @@ fn judge(head: &Head<'_>) -> Result<(Request, usize), Refusal> {
     if body_len > most {
         return Err(Refusal::TooLong);
     }
-    let session = head.one("cookie")?.and_then(session);
+    let session = head.one("cookie")?.and_then(|cookies| session(cookies, reached.cookie()));
     Ok((Request { act, path: path.to_owned(), query: query.to_owned(), session }, body_len))
-}
-
-/// An address of the loopback interface, or localhost, with any port. A name that an attacker's
-/// server resolves to this machine is none of these.
-fn is_this_machine_alone(host: &str) -> bool {
-    http::host_name(host).is_some_and(|name| {
-        let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        name.eq_ignore_ascii_case("localhost") || is_loopback
-    })
 }
 
 /// Whether a page of this server sent it, as far as the browser says. No page can make up
 /// `Sec-Fetch-Site` (Fetch Metadata), and behind a proxy with TLS the browser's origin is the proxy's:
 /// the origin decides only where a browser says nothing else.
-fn is_of_own_page(head: &Head<'_>, host: &str) -> Result<bool, Refusal> {
+fn is_of_own_page(head: &Head<'_>, host: &str, reached: &Reached) -> Result<bool, Refusal> {
     let origin = head.one("origin")?;
     Ok(match head.one("sec-fetch-site")? {
         Some(site) => matches!(site, "same-origin" | "none"),
-        None => origin.is_none_or(|origin| origin.strip_prefix("http://").is_some_and(|name| name == host)),
+        None => origin.is_none_or(|origin| origin.strip_prefix(reached.scheme()).is_some_and(|name| name == host)),
     })
 }
 
-fn session(cookies: &str) -> Option<Secret> {
+fn session(cookies: &str, own: &str) -> Option<Secret> {
     let mut pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-    Secret::parse(pairs.find(|(name, _)| *name == COOKIE)?.1)
+    Secret::parse(pairs.find(|(name, _)| *name == own)?.1)
 }
 
 /// The value of a field of a form or of a query, decoded; none where it is not there.
@@ -183,22 +172,25 @@ impl Response {
         Response { status: "303 See Other", kind: "text/plain; charset=utf-8", body: Vec::new(), fields }
     }
 
-    pub(super) fn write(&self, stream: &mut impl Write) -> io::Result<()> {
-        http::write(stream, self.status, self.kind, &format!("{SAFETY}{}", self.fields), &self.body)
+    pub(super) fn write(&self, stream: &mut impl Write, reached: &Reached) -> io::Result<()> {
+        let fields = format!("{SAFETY}{}{}", reached.transport(), self.fields);
+        http::write(stream, self.status, self.kind, &fields, &self.body)
     }
 }
 
 /// The field that gives a browser its session.
-pub(super) fn cookie_of(session: &Secret) -> String {
-    format!("Set-Cookie: {COOKIE}={}; Path=/; HttpOnly; SameSite=Strict", session.text().as_str())
+pub(super) fn cookie_of(session: &Secret, reached: &Reached) -> String {
+    format!("Set-Cookie: {}={}{}", reached.cookie(), session.text().as_str(), reached.cookie_terms())
 }
 
 /// The field that takes it away.
-pub(super) fn cookie_gone() -> String {
-    format!("Set-Cookie: {COOKIE}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", "-".repeat(SECRET_TEXT_LEN))
+pub(super) fn cookie_gone(reached: &Reached) -> String {
+    let nothing = "-".repeat(SECRET_TEXT_LEN);
+    format!("Set-Cookie: {}={nothing}{}; Max-Age=0", reached.cookie(), reached.cookie_terms())
 }
 
 /// The head of an answer that goes on as long as somebody listens.
-pub(super) fn write_stream_head(stream: &mut impl Write) -> io::Result<()> {
-    http::write_head(stream, "200 OK", "text/event-stream", SAFETY, None)
+pub(super) fn write_stream_head(stream: &mut impl Write, reached: &Reached) -> io::Result<()> {
+    let fields = format!("{SAFETY}{}", reached.transport());
+    http::write_head(stream, "200 OK", "text/event-stream", &fields, None)
 }

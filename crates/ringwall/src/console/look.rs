@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::site::Site;
 use super::trend::{Drops, Trend};
 use super::{Question, Reply, What};
 use crate::modes::part::Account;
@@ -81,6 +82,9 @@ pub(super) struct Look {
     daemons: Recent<Arc<Vec<Daemon>>>,
     known: Recent<Arc<Vec<Known>>>,
     trend: Mutex<Trend>,
+    /// Whether the site's service is asked, and what it said.
+    has_site: bool,
+    site: Mutex<Arc<Site>>,
 }
 
 pub(super) fn unix_s() -> u64 {
@@ -88,9 +92,27 @@ pub(super) fn unix_s() -> u64 {
 }
 
 impl Look {
-    pub(super) fn new(reader: Way) -> Look {
-        let reader = Mutex::new(reader);
-        Look { reader, daemons: Recent::default(), known: Recent::default(), trend: Mutex::default() }
+    pub(super) fn new(reader: Way, has_site: bool) -> Look {
+        let (reader, daemons, known) = (Mutex::new(reader), Recent::default(), Recent::default());
+        Look { reader, daemons, known, trend: Mutex::default(), has_site, site: Mutex::default() }
+    }
+
+    pub(super) fn has_site(&self) -> bool {
+        self.has_site
+    }
+
+    /// What is known of the site; none where it is not asked. It comes over the way once.
+    pub(super) fn site(&self) -> io::Result<Option<Arc<Site>>> {
+        if !self.has_site {
+            return Ok(None);
+        }
+        let mut held = locked(&self.site);
+        match self.ask(&Question::Site(held.number))? {
+            Reply::Site(Some(newer)) => *held = Arc::from(newer),
+            Reply::Site(None) => {}
+            _ => return Err(other()),
+        }
+        Ok(Some(Arc::clone(&held)))
     }
 
     fn ask(&self, question: &Question) -> io::Result<Reply> {

@@ -1,30 +1,39 @@
 //! `ringwall console`: pages for a browser about the daemons of this machine
 //! (docs/decisions/0096-a-console.md).
 //!
-//! It is two processes. The *reader* asks the daemons and reads the history; it hears no network.
-//! The *door* listens, has no privilege and sees no file: it reads HTTP, signs people in, makes the
-//! pages, and puts one question at a time to the reader. No question changes anything.
+//! It is two processes, and a third one that asks the site's service (`site/`). The *reader* asks
+//! the daemons and reads the history; it hears no network. The *door* listens, has no privilege
+//! and sees no file: it reads HTTP, signs people in, makes the pages, and puts one question at a
+//! time to the reader. No question changes anything.
 //!
 //! - `reader.rs`: the reader; `tokens.rs`: the links that it gives out; `login.rs`: who asks for one.
-//! - `door.rs`: the door; `http.rs`: requests and answers; `sessions.rs`: who is signed in;
-//!   `refusal.rs`: why somebody is turned away. What doors have in common is in `serving/`.
+//! - `listening.rs`: where the door is to listen, and with which certificate.
+//! - `door.rs`: the door; `http.rs`: requests and answers; `reached.rs`: the names for which they are;
+//!   `sessions.rs`: who is signed in; `refusal.rs`: why somebody is turned away. What doors have in
+//!   common is in `serving/`.
 //! - `look.rs`: what the door knows of the daemons; `trend.rs`: drops over time.
 //! - `routes.rs`: which page is where; `pages/`: the pages; `../templates/console`: their HTML.
 
+#[cfg(test)]
+mod agreement;
 mod door;
 mod http;
+mod listening;
 mod login;
 mod look;
 mod pages;
+mod reached;
 mod reader;
 mod refusal;
 mod routes;
 mod sessions;
+pub(crate) mod site;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod trend;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -63,9 +72,23 @@ enum ConsoleCommand {
 /// Where it listens and what it reads.
 #[derive(Args, Debug)]
 struct ServeArgs {
-    /// Where browsers come to: a port of this machine alone, or an absolute name for a socket
+    /// Where browsers come to: a port of this machine alone, an absolute name for a socket, or, with
+    /// --identity, any address and port
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN)]
     listen: String,
+    /// Speak TLS with this: the identity that the site has issued, or a certificate for web servers, the
+    /// chain behind it and its key (PKCS#8) in one file
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// Show all hosts of the site, as its service there tells
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "operator")]
+    site: Option<SocketAddr>,
+    /// The name in the service's certificate, where that has another address
+    #[arg(long, value_name = "NAME", requires = "site")]
+    service_name: Option<String>,
+    /// The file of an operator of the site who may only look (role viewer), as whom it is asked
+    #[arg(long = "as", value_name = "FILE", requires = "site")]
+    operator: Option<PathBuf>,
     /// Where the daemons' command sockets are
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
@@ -90,6 +113,16 @@ pub(crate) fn console(args: &ConsoleArgs) -> Result<(), Failure> {
     }
 }
 
+/// What a door is to do, the first line that it hears.
+#[derive(Deserialize, Serialize)]
+struct Duty {
+    listen: String,
+    /// What it shows browsers, in PEM; none where it speaks no TLS.
+    identity: Option<String>,
+    /// Whether the site's service is asked.
+    has_site: bool,
+}
+
 /// What a door asks its reader, one line of JSON. There is no order among them.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,6 +135,8 @@ enum Question {
     History(Wanted),
     /// Is this a token that nobody has used, in base64?
     Redeem(String),
+    /// What is known of the site, where it is not what has this number?
+    Site(u64),
 }
 
 /// What a daemon may be asked.
@@ -124,4 +159,5 @@ enum Reply {
     Silent(String),
     Rows(Vec<Row>),
     Redeemed(bool),
+    Site(Option<Box<site::Site>>),
 }

@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 use system::privilege;
 use system::sandbox::{self, Reach};
 
+use super::listening::Listening;
+use super::look::unix_s;
 use super::tokens::{Secret, Tokens};
-use super::{COMMAND, Question, Reply, ServeArgs, What, http, login};
+use super::{COMMAND, Duty, Question, Reply, ServeArgs, What, login, site};
 use crate::client::{self, sockets_in, stem};
 use crate::companion;
-use crate::config::{self, LocalAddress};
+use crate::config;
 use crate::failure::Failure;
 use crate::protocol::Ask;
 use crate::recorder::history::{self, Row, Wanted};
@@ -40,39 +42,27 @@ type Given = Arc<Mutex<Tokens>>;
 
 /// `ringwall console`
 pub(super) fn serve(args: &ServeArgs) -> Result<(), Failure> {
-    let listen = &args.listen;
-    let address = LocalAddress::parse(listen).ok_or_else(|| beyond(listen))?;
+    let listening = Listening::read(args)?;
     if privilege::own_user() != 0 {
         return Err(Failure::new("only root may ask the daemons: start ringwall-console.service, or use sudo"));
     }
     let run_dir = args.run_dir.clone().unwrap_or_else(config::default_run_dir);
     let logins = listen_for_logins(&run_dir)?;
+    listening.notes.iter().for_each(|note| tracing::info!("{note}"));
     let failed = |error: io::Error| Failure::new(format!("the door of the console does not start: {error}"));
     let door = companion::start(COMMAND).map_err(failed)?;
     let mut door = Way::new(door, PATIENCE, QUESTION_BYTES_MAX).map_err(failed)?;
-    door.say(listen).map_err(failed)?;
+    let asker = site::start(args)?;
+    let identity = listening.identity.as_ref().map(|text| text.to_string());
+    let duty = Duty { listen: args.listen.clone(), identity, has_site: asker.is_some() };
+    door.say(&duty).map_err(failed)?;
     let confined = confine(&run_dir, &args.history);
     confined.map_err(|error| Failure::new(format!("the console gives nothing up: {error}")))?;
     let given = Given::default();
-    let (links, link) = (Arc::clone(&given), link_begin(&address));
+    let (links, link) = (Arc::clone(&given), listening.link);
     std::thread::Builder::new().spawn(move || give_out(&logins, &links, &link)).map_err(Failure::new)?;
-    Reader { run_dir, history: args.history.clone(), given }.run(door)
-}
-
-fn beyond(listen: &str) -> Failure {
-    Failure::new(format!(
-        "--listen {listen} is no socket, and no port of this machine alone; write 127.0.0.1:9479 or an absolute name. \
-         The console has no TLS: from another machine use ssh -L 9479:127.0.0.1:9479, or a proxy that has TLS"
-    ))
-}
-
-/// The part of a link before its token; behind a proxy the person knows what stands before that.
-fn link_begin(address: &LocalAddress) -> String {
-    match address {
-        LocalAddress::Tcp(address) => format!("http://{address}{}?token=", http::SIGN_IN),
-        // No port is ours here: a link to one would give the token to whoever has it.
-        LocalAddress::Socket(_) => format!("{}?token=", http::SIGN_IN),
-    }
+    let (history, ends_unix) = (args.history.clone(), listening.ends_unix);
+    Reader { run_dir, history, given, ends_unix, asker }.run(door)
 }
 
 /// No capability; of files, the sockets and the histories.
@@ -130,20 +120,27 @@ struct Reader {
     run_dir: PathBuf,
     history: Vec<PathBuf>,
     given: Given,
+    /// When another certificate is to be read.
+    ends_unix: Option<u64>,
+    /// The process that asks the site's service.
+    asker: Option<Way>,
 }
 
 impl Reader {
-    fn run(&self, mut door: Way) -> Result<(), Failure> {
+    fn run(mut self, mut door: Way) -> Result<(), Failure> {
         loop {
             let question = door.receive();
             let question =
                 question.map_err(|error| Failure::new(format!("the door of the console is gone: {error}")))?;
-            door.say(&self.answer(question)).map_err(Failure::new)?;
+            door.say(&self.answer(question)?).map_err(Failure::new)?;
+            if self.ends_unix.is_some_and(|ends_unix| unix_s() >= ends_unix) {
+                return Err(Failure::new("the certificate ends; the console ends and is started again with another"));
+            }
         }
     }
 
-    fn answer(&self, question: Question) -> Reply {
-        match question {
+    fn answer(&mut self, question: Question) -> Result<Reply, Failure> {
+        Ok(match question {
             Question::Daemons => Reply::Daemons(sockets_in(&self.run_dir).iter().map(|socket| stem(socket)).collect()),
             Question::Ask { daemon, what } => self.ask(&daemon, what),
             Question::History(wanted) => Reply::Rows(self.rows(wanted)),
@@ -151,7 +148,14 @@ impl Reader {
                 let mut given = locked(&self.given);
                 Reply::Redeemed(Secret::parse(&text).is_some_and(|token| given.redeem(&token, Instant::now())))
             }
-        }
+            Question::Site(number) => Reply::Site(self.site(number)?),
+        })
+    }
+
+    /// What the asker knows that is newer. One that is gone has the service begin anew.
+    fn site(&mut self, number: u64) -> Result<Option<Box<site::Site>>, Failure> {
+        let Some(asker) = &mut self.asker else { return Ok(None) };
+        asker.ask(&number).map_err(|error| Failure::new(format!("the asker of the console is gone: {error}")))
     }
 
     fn ask(&self, daemon: &str, what: What) -> Reply {

@@ -25,6 +25,10 @@ pub(super) enum Refusal {
     TooMany,
     /// The reader gives no answer.
     Silent,
+    /// TLS is spoken here, and somebody does not.
+    InClear,
+    /// The page is of the site, which is not asked.
+    NoSite,
 }
 
 impl Refusal {
@@ -43,18 +47,20 @@ impl Refusal {
             Refusal::TooOften => "too-often",
             Refusal::TooMany => "too-many",
             Refusal::Silent => "reader-silent",
+            Refusal::InClear => "in-clear",
+            Refusal::NoSite => "no-site",
         }
     }
 
     /// As HTTP has it.
     pub(super) fn status(self) -> &'static str {
         match self {
-            Refusal::Malformed => "400 Bad Request",
+            Refusal::Malformed | Refusal::InClear => "400 Bad Request",
             Refusal::TooLong => "431 Request Header Fields Too Large",
             Refusal::Stranger => "421 Misdirected Request",
             Refusal::CrossSite | Refusal::NoStream | Refusal::Token => "403 Forbidden",
             Refusal::Method => "405 Method Not Allowed",
-            Refusal::Elsewhere => "404 Not Found",
+            Refusal::Elsewhere | Refusal::NoSite => "404 Not Found",
             Refusal::NotSignedIn => "401 Unauthorized",
             Refusal::TooOften => "429 Too Many Requests",
             Refusal::TooMany | Refusal::Silent => "503 Service Unavailable",
@@ -66,7 +72,7 @@ impl Refusal {
         match self {
             Refusal::Malformed => "That was no request that this console understands.",
             Refusal::TooLong => "The request is too long.",
-            Refusal::Stranger => "Ask for this console as localhost or by an address of this machine alone.",
+            Refusal::Stranger => "Ask for this console as localhost, or by a name or an address in its certificate.",
             Refusal::CrossSite => "The request came from a page of somebody else.",
             Refusal::NoStream => "News come to the pages of this console. They are no page.",
             Refusal::Method => "This console only shows. It takes no orders.",
@@ -76,6 +82,8 @@ impl Refusal {
             Refusal::TooOften => "Too many links failed lately. Wait ten seconds.",
             Refusal::TooMany => "Too many ask at one time. Ask again.",
             Refusal::Silent => "The part of the console that asks the daemons gives no answer. See its log.",
+            Refusal::NoSite => "This console knows its machine alone. Start it with --site and --as to see the LAN.",
+            Refusal::InClear => "This console is not shown in clear. Write https:// in the place of http://.",
         }
     }
 }

@@ -49,6 +49,11 @@ pub(super) fn page(request: &Request, around: &Around<'_>) -> Result<Response, R
         "/history" => pages::history(look, query),
         "/certificates" => pages::certificates(look),
         "/gateway" => pages::gateway(look, query),
+        "/site" => match pages::site(look, query) {
+            Ok(None) => return Err(Refusal::NoSite),
+            Ok(Some(html)) => Ok(html),
+            Err(error) => Err(error),
+        },
         "/about" => pages::about(look, around.sessions, &around.refused),
         _ => return Err(Refusal::Elsewhere),
     };
@@ -82,5 +87,6 @@ pub(super) fn fingerprint(look: &Look) -> io::Result<u64> {
             attacks.opened.hash(&mut hasher);
         }
     }
+    look.site()?.map(|site| site.number).hash(&mut hasher);
     Ok(hasher.finish())
 }

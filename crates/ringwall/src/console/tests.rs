@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::door::{Door, Outcome};
+use super::door::{Door, Front, Outcome};
 use super::http::{self, Act, Request};
 use super::look::{Look, way_to_reader};
+use super::reached::Reached;
 use super::refusal::Refusal;
+use super::site::{Clear, Failing, HOSTS_MAX, Legacy, Site, Told};
 use super::tokens::{SECRET_LEN, Secret};
 use super::{Question, Reply, What, pages};
 use crate::metrics::tests::link_layer;
@@ -19,11 +21,12 @@ use crate::protocol::Answer;
 use crate::protocol::attacks::Attack;
 use crate::serving::http::HEAD_BYTES_MAX;
 use crate::serving::{Listener, Places, Service as _, Who, serve};
+use crate::site::BriefHost;
 
 const HOST: &str = "Host: 127.0.0.1:9479\r\n";
 
 fn read(text: &str) -> Result<Request, Refusal> {
-    http::read(&mut text.as_bytes()).expect("read")
+    http::read(&mut text.as_bytes(), &Reached::default()).expect("read")
 }
 
 fn act(text: &str) -> Result<(Act, String), Refusal> {
@@ -36,7 +39,7 @@ fn what_a_browser_sends_is_read() {
     assert_eq!((get.act, get.path.as_str()), (Act::Get, "/peers"));
     assert_eq!(http::value(&get.query, "q").as_deref(), Some("a&b c"));
     let secret = Secret::new([7; SECRET_LEN]);
-    let cookie = format!("Cookie: other=1; {}={}\r\n", http::COOKIE, secret.text().as_str());
+    let cookie = format!("Cookie: other=1; {}={}\r\n", Reached::default().cookie(), secret.text().as_str());
     let get = read(&format!("GET / HTTP/1.1\r\n{HOST}{cookie}\r\n")).expect("a request");
     assert!(get.session.is_some_and(|session| session.is(&secret)));
     let origin = "Origin: http://127.0.0.1:9479\r\nSec-Fetch-Site: same-origin\r\n";
@@ -125,13 +128,13 @@ proptest! {
             }
         }
         let told = |outcome: Result<Request, Refusal>| outcome.map(|one| (one.act, one.path, one.query));
-        let of_pieces = http::read(&mut Pieces(text.as_bytes(), size)).expect("read");
+        let of_pieces = http::read(&mut Pieces(text.as_bytes(), size), &Reached::default()).expect("read");
         prop_assert_eq!(told(of_pieces), told(read(&text)));
     }
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = http::read(&mut bytes.as_slice());
+        let _ = http::read(&mut bytes.as_slice(), &Reached::default());
     }
 
     #[test]
@@ -145,17 +148,22 @@ proptest! {
 const HOSTILE: [&str; 4] =
     ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onload='alert(1)", "a\u{202e}b\u{1b}]0;x\u{7}"];
 
-/// A look at one daemon whose peers and attackers have these names.
-fn look() -> Look {
+/// A look at what this answers.
+pub(super) fn look_answering(answer: impl Fn(Question) -> Reply + Send + 'static) -> Look {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     std::thread::spawn(move || {
         let mut writer = theirs.try_clone().expect("another");
         for line in BufReader::new(theirs).lines().map_while(Result::ok) {
-            let reply = reply(&serde_json::from_str(&line).expect("a question"));
+            let reply = answer(serde_json::from_str(&line).expect("a question"));
             writer.write_all(format!("{}\n", serde_json::to_string(&reply).expect("text")).as_bytes()).expect("told");
         }
     });
-    Look::new(way_to_reader(ours).expect("a way"))
+    Look::new(way_to_reader(ours).expect("a way"), true)
+}
+
+/// A look at one daemon whose peers and attackers have these names.
+fn look() -> Look {
+    look_answering(|question| reply(&question))
 }
 
 fn reply(question: &Question) -> Reply {
@@ -184,7 +192,33 @@ fn reply(question: &Question) -> Reply {
         Question::Ask { .. } => Reply::Silent(HOSTILE.concat()),
         Question::History(_) => Reply::Rows(Vec::new()),
         Question::Redeem(_) => Reply::Redeemed(true),
+        Question::Site(_) => Reply::Site(Some(Box::new(hostile_site()))),
     }
+}
+
+/// What a service says that was taken over.
+fn hostile_site() -> Site {
+    let text = || HOSTILE.concat();
+    let host = BriefHost {
+        name: text(),
+        mac: text(),
+        addresses: vec![text()],
+        group: text(),
+        mode: Some(text()),
+        migration: Some(text()),
+        ..BriefHost::default()
+    };
+    let clear = Clear {
+        mac: text(),
+        enrolled_as: Some(text()),
+        addresses: vec![text()],
+        protocols: vec![text()],
+        ..Clear::default()
+    };
+    let legacy = vec![Legacy { ip: text(), mac: text(), router: true }];
+    let told = Told { hosts: vec![host], clear: vec![clear], legacy, ..Told::default() };
+    let failing = Some(Failing { since_unix: 1_795_000_000, why: text() });
+    Site { number: 1, service: text(), told_unix: Some(1_795_000_000), told, failing }
 }
 
 #[test]
@@ -203,6 +237,8 @@ fn nothing_from_the_wire_is_more_than_text_on_any_page() {
         pages::certificates(&look),
         pages::gateway(&look, &format!("q={hostile}")),
         pages::about(&look, 1, &std::collections::BTreeMap::new()),
+        pages::site(&look, &format!("q={}", http::encode(HOSTILE[0]))).map(Option::unwrap_or_default),
+        pages::site(&look, &format!("standing={hostile}")).map(Option::unwrap_or_default),
         Ok(pages::sign_in(HOSTILE[1])),
     ];
     let mut with_names = 0;
@@ -217,7 +253,7 @@ fn nothing_from_the_wire_is_more_than_text_on_any_page() {
         assert!(!html.chars().any(|one| one.is_control() && one != '\n' || one == '\u{202e}'), "{html}");
         with_names += usize::from(html.contains("&#60;script&#62;"));
     }
-    assert!(with_names >= 5, "the names were shown at all: {with_names}");
+    assert!(with_names >= 7, "the names were shown at all: {with_names}");
 }
 
 /// What a door says to a client that sends this and goes away, or stays where it is told to.
@@ -243,7 +279,7 @@ fn sign_in(door: &Door, now: Instant) -> String {
 /// new.
 #[test]
 fn what_a_script_fetches_keeps_nobody_signed_in() {
-    let door = Door::new(look());
+    let door = Door::new(look(), Front::default());
     let start = Instant::now();
     let cookie = sign_in(&door, start);
     let ask = |fields: &str, minutes: u64| {
@@ -261,7 +297,7 @@ fn what_a_script_fetches_keeps_nobody_signed_in() {
 #[test]
 fn who_has_his_part_is_dropped_without_being_heard() {
     for (most, said) in [(2, None), (1, Some("HTTP/1.1 503 Service Unavailable"))] {
-        let door = Arc::new(Door::new(look()));
+        let door = Arc::new(Door::new(look(), Front::default()));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let places = Places::new(most, 1);
@@ -280,7 +316,7 @@ fn who_has_his_part_is_dropped_without_being_heard() {
 /// test would last as long as one may be open.
 #[test]
 fn an_event_stream_ends_when_its_browser_is_gone_or_signed_out() {
-    let door = Arc::new(Door::new(look()));
+    let door = Arc::new(Door::new(look(), Front::default()));
     let cookie = sign_in(&door, Instant::now());
     let listen = || {
         let (stream, conversation) = converse(&door, format!("GET /news HTTP/1.1\r\n{cookie}\r\n"));
@@ -296,4 +332,44 @@ fn an_event_stream_ends_when_its_browser_is_gone_or_signed_out() {
     let (_, signed_out) = converse(&door, format!("POST /sign-out HTTP/1.1\r\n{cookie}\r\n"));
     signed_out.join().expect("over");
     conversation.join().expect("over");
+}
+
+/// A look at what is known of the site.
+fn look_at(site: Site) -> Look {
+    look_answering(move |question| match question {
+        Question::Site(number) => Reply::Site(Some(Box::new(site.clone())).filter(|site| site.number != number)),
+        _ => Reply::Daemons(Vec::new()),
+    })
+}
+
+#[test]
+fn a_big_site_is_shown_in_pages_and_what_is_old_is_called_so() {
+    let host = |number: usize| BriefHost {
+        name: format!("desk-{number:05}"),
+        mac: "02:00:00:00:00:01".to_owned(),
+        addresses: vec![format!("10.0.{}.{}", number / 250, number % 250 + 1)],
+        is_silent: number == 7,
+        attacks_open: u64::from(number == 9),
+        migration: Some("enforce".to_owned()),
+        certificate_not_after_unix: u64::MAX / 2,
+        ..BriefHost::default()
+    };
+    let told = Told { hosts: (0..HOSTS_MAX).map(host).collect(), ..Told::default() };
+    let mut site = Site { number: 1, told_unix: Some(super::look::unix_s()), told, ..Site::default() };
+    let look = look_at(site.clone());
+    let page = |query: &str| pages::site(&look, query).expect("made").expect("asked");
+    let first = page("");
+    assert!(first.contains("20\u{202f}000 hosts, no policy.") && first.contains("desk-00099"), "{first}");
+    assert!(!first.contains("desk-00100") && !first.contains("old"), "a hundred, and as new as can be");
+    assert!(first.len() < 100_000, "{} bytes", first.len());
+    assert!(page("page=200").contains("desk-19999"));
+    let missing = page("standing=missing");
+    assert!(missing.contains("1 found") && missing.contains("desk-00007") && missing.contains("MISSING"), "{missing}");
+    assert!(page("standing=attacked").contains("desk-00009"));
+    assert!(page("q=10.0.1.1").contains("desk-00250"));
+    site.failing = Some(Failing { since_unix: 1_795_000_000, why: "no answer within 20 s".to_owned() });
+    let look = look_at(site);
+    let away = pages::site(&look, "").expect("made").expect("asked");
+    assert!(away.contains("says nothing since 2026-11-18 11:06:40Z: no answer within 20 s"), "{away}");
+    assert!(away.contains("What is shown is old") && away.contains("desk-00001"), "{away}");
 }

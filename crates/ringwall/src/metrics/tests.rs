@@ -134,7 +134,13 @@ pub(crate) fn link_layer() -> Measured {
     measured(host("e0", "cll", more), json!({ "answer": "peers", "peers": [peer] }))
 }
 
-fn signed_arp() -> Measured {
+/// The text that Prometheus scrapes.
+pub(crate) fn prometheus(measured: &Measured) -> String {
+    super::text(measured, Format::Plain).expect("a text")
+}
+
+/// A host in mode `sarp`.
+pub(crate) fn signed_arp() -> Measured {
     let more = json!({
         "sarp": { "clock_unix_s": 1, "window_s": 60, "sign_requests": true, "keys": 3, "open_requests": 0,
             "distributors_silent": false, "asked_first": null, "known_hosts": 0, "signatures": 8, "verifications": 9,

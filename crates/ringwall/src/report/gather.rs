@@ -23,7 +23,7 @@ pub(super) fn gather(socket: &Path, unix_ms: u64) -> Result<Report, Failure> {
     Ok(report(&status, peers, unix_ms))
 }
 
-fn report(status: &Status, mut peers: Vec<Peer>, unix_ms: u64) -> Report {
+pub(super) fn report(status: &Status, mut peers: Vec<Peer>, unix_ms: u64) -> Report {
     // Who has spoken for longest comes first: a flood of new addresses pushes nobody out.
     peers.sort_by_key(|peer| std::cmp::Reverse(peer.age_s));
     let all = peers.iter().filter(|peer| !peer.in_clear.would_break.is_empty());
@@ -49,6 +49,7 @@ fn report(status: &Status, mut peers: Vec<Peer>, unix_ms: u64) -> Report {
         sealed: status.peers as u64,
         attacks_open: status.attacks.open.len() as u64,
         attacks_opened: status.attacks.opened,
+        dropped: Some(status.drops.values().fold(0, |sum: u64, count| sum.saturating_add(*count))),
         certificate_not_after_unix: status.identity.as_ref().map_or(0, |own| own.certificate_not_after_unix),
         breaks_left_out: (total - breaks.len()) as u64,
         breaks,

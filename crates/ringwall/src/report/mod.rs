@@ -44,10 +44,16 @@ pub(crate) mod tests {
             sealed: 2,
             attacks_open: 0,
             attacks_opened: 1,
+            dropped: Some(12),
             certificate_not_after_unix: 1_800_000_000,
             breaks: vec![break_of(9, "tcp/9100", made_unix_ms)],
             breaks_left_out: 0,
         }
+    }
+
+    /// What a host in this state reports.
+    pub(crate) fn of_status(status: &crate::protocol::Status) -> Report {
+        super::gather::report(status, Vec::new(), 1000)
     }
 
     pub(crate) fn break_of(mac: u8, protocol: &str, last_unix_ms: u64) -> Break {

@@ -13,10 +13,18 @@ use system::wait::{PollFd, PollFlags, wait};
 /// # Errors
 /// The kernel refuses, or there is no such user.
 pub(crate) fn confine(command: &str) -> io::Result<()> {
+    confine_to(command, &Reach::default())
+}
+
+/// The same for one that has something within its reach.
+///
+/// # Errors
+/// As [`confine`].
+pub(crate) fn confine_to(command: &str, reach: &Reach) -> io::Result<()> {
     let user = User::find()?;
     sandbox::forbid_dumps()?;
     privilege::become_user(&user, &[])?;
-    let landlocked = sandbox::confine(&Reach::default())?;
+    let landlocked = sandbox::confine(reach)?;
     tracing::debug!("{command}: Landlock is {landlocked}");
     sandbox::end_at_attacks()
 }

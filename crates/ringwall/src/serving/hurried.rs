@@ -9,12 +9,14 @@ use super::listener::Client;
 pub(crate) struct Hurried<S> {
     stream: S,
     deadline: Instant,
+    /// What was looked at before it was read.
+    seen: Option<u8>,
 }
 
 impl<S: Client> Hurried<S> {
     /// One that is over after `time`.
     pub(crate) fn new(stream: S, time: Duration) -> Hurried<S> {
-        Hurried { stream, deadline: Instant::now() + time }
+        Hurried { stream, deadline: Instant::now() + time, seen: None }
     }
 
     /// It is over after `time` from now, and no longer when it was to be.
@@ -22,11 +24,29 @@ impl<S: Client> Hurried<S> {
         self.deadline = Instant::now() + time;
     }
 
-    /// Waits so long for the other side to go away, or to say more than it may; whether it did not.
-    pub(crate) fn stays(&mut self, time: Duration) -> io::Result<bool> {
-        self.stream.limit(time.min(self.left()?))?;
-        let heard = self.stream.read(&mut [0]).map_err(|error| error.kind());
-        Ok(matches!(heard, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)))
+    /// The same at this time.
+    pub(super) fn give_until(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// Has the next readings and writings take no longer than `time`; when it is over then.
+    ///
+    /// # Errors
+    /// It is over now.
+    pub(super) fn hurry(&mut self, time: Duration) -> io::Result<Instant> {
+        let (end, left) = (self.deadline, self.left()?);
+        self.give(time.min(left));
+        Ok(end)
+    }
+
+    /// The first byte that the other side says, which is read again; none where it says nothing more.
+    pub(crate) fn look(&mut self) -> io::Result<Option<u8>> {
+        let mut byte = [0];
+        if self.read(&mut byte)? == 0 {
+            return Ok(None);
+        }
+        self.seen = Some(byte[0]);
+        Ok(self.seen)
     }
 
     fn left(&self) -> io::Result<Duration> {
@@ -37,6 +57,10 @@ impl<S: Client> Hurried<S> {
 
 impl<S: Client> Read for Hurried<S> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if let (Some(seen), Some(first)) = (self.seen, bytes.first_mut()) {
+            (*first, self.seen) = (seen, None);
+            return Ok(1);
+        }
         self.stream.limit(self.left()?)?;
         self.stream.read(bytes)
     }
@@ -69,21 +93,21 @@ mod tests {
         let over = ErrorKind::TimedOut;
         assert_eq!(near.read(&mut [0]).map_err(|error| error.kind()), Err(over));
         assert_eq!(near.write(b"b").map_err(|error| error.kind()), Err(over));
-        assert_eq!(near.stays(LONG).map_err(|error| error.kind()), Err(over));
+        assert_eq!(near.hurry(LONG).map_err(|error| error.kind()).err(), Some(over));
         near.give(LONG);
         assert_eq!(near.read(&mut [0]).ok(), Some(1));
     }
 
     #[test]
-    fn who_goes_away_or_says_more_does_not_stay() {
-        let (near, far) = UnixStream::pair().expect("a pair");
-        let mut near = Hurried::new(near, LONG);
-        assert_eq!(near.stays(Duration::from_millis(1)).ok(), Some(true));
-        // Without a reader at the other end, the wait ends at once; the test would last otherwise.
-        drop(far);
-        assert_eq!(near.stays(LONG).ok(), Some(false));
+    fn what_was_looked_at_is_read_still() {
         let (near, mut far) = UnixStream::pair().expect("a pair");
         far.write_all(b"GET").expect("sent");
-        assert_eq!(Hurried::new(near, LONG).stays(LONG).ok(), Some(false));
+        drop(far);
+        let mut near = Hurried::new(near, LONG);
+        assert_eq!((near.look().ok(), near.look().ok()), (Some(Some(b'G')), Some(Some(b'G'))));
+        let mut all = String::new();
+        near.read_to_string(&mut all).expect("read");
+        assert_eq!(all, "GET");
+        assert_eq!(near.look().ok(), Some(None));
     }
 }

@@ -5,7 +5,8 @@
 //! - `door.rs`: how such a process begins, gives up what it may not have, and ends; `way.rs`: lines
 //!   between it and the process behind it.
 //! - `listener.rs`: where clients come to, and who they are; `clients.rs`: a thread for each, and
-//!   how many at one time; `hurried.rs`: connections that are over at a time.
+//!   how many at one time; `hurried.rs`: connections that are over at a time; `talk.rs`: the same in
+//!   clear or through TLS.
 //! - `http.rs`: one request, one answer.
 //! - `counts.rs`: whom a door turned away; `recent.rs`: what was fetched a moment ago.
 
@@ -16,6 +17,7 @@ pub(crate) mod http;
 mod hurried;
 mod listener;
 mod recent;
+mod talk;
 mod way;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ pub(crate) use counts::Counts;
 pub(crate) use hurried::Hurried;
 pub(crate) use listener::{Client, Listener, Who, remove_socket};
 pub(crate) use recent::Recent;
+pub(crate) use talk::Talk;
 pub(crate) use way::{Patience, Way};
 
 /// What a thread that panicked has left is as good as before: each change is whole.

@@ -7,7 +7,7 @@ use authority::files;
 use clap::Args;
 use identity::order::Operator;
 use identity::sealing;
-use identity::tls::{Credentials, Service};
+use identity::tls::{Credentials, Service, TlsError};
 use zeroize::Zeroizing;
 
 use super::SiteCommand;
@@ -43,10 +43,8 @@ pub(crate) fn operate(arguments: &OperateArguments) -> Result<(), Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::file(operator, error, "name the file of an operator with --as");
     let operator = Operator::from_pem(&files::read(operator)?).map_err(|error| wrong(&error))?;
-    let credentials = Credentials::of_operator(&operator, unix_s).map_err(|error| wrong(&error))?;
-    let named = service_name.clone().map_or_else(|| Service::At(service.ip()), Service::Named);
-    let proof = Proof::Operator(credentials, ANSWER_BYTES_MAX + 8192);
-    let asking = Asking { way: Way { address: *service, service: named, proof }, operator: &operator, words };
+    let way = way(&operator, *service, service_name.clone()).map_err(|error| wrong(&error))?;
+    let asking = Asking { way: &way, operator: &operator, words };
     match command {
         SiteCommand::Enforce(arguments) => {
             let print = |line: &str| {
@@ -63,6 +61,40 @@ pub(crate) fn operate(arguments: &OperateArguments) -> Result<(), Failure> {
     }
 }
 
+/// An operator who only looks, and the way to the service.
+pub(crate) struct Viewer {
+    operator: Operator,
+    way: Way,
+}
+
+impl Viewer {
+    /// With the file that the site gave him.
+    ///
+    /// # Errors
+    /// It is none of an operator.
+    pub(crate) fn new(file: &str, service: SocketAddr, service_name: Option<String>) -> Result<Viewer, Failure> {
+        let operator = Operator::from_pem(file).map_err(Failure::new)?;
+        let way = way(&operator, service, service_name).map_err(Failure::new)?;
+        Ok(Viewer { operator, way })
+    }
+
+    /// What a command of `ringwall site` prints there.
+    ///
+    /// # Errors
+    /// The service is away or refuses, or the command failed; in a sentence.
+    pub(crate) fn look(&self, words: &[&str]) -> Result<String, Failure> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let outcome = Asking { way: &self.way, operator: &self.operator, words: &words }.order(None)?;
+        outcome.failure.map_or(Ok(outcome.printed), |line| Err(Failure::new(line)))
+    }
+}
+
+fn way(operator: &Operator, service: SocketAddr, service_name: Option<String>) -> Result<Way, TlsError> {
+    let credentials = Credentials::of_operator(operator, unix_s)?;
+    let named = service_name.map_or_else(|| Service::At(service.ip()), Service::Named);
+    Ok(Way { address: service, service: named, proof: Proof::Operator(credentials, ANSWER_BYTES_MAX + 8192) })
+}
+
 fn print(text: &str) {
     if let Some(text) = Some(text.trim_end()).filter(|text| !text.is_empty()) {
         say!("{text}");
@@ -71,7 +103,7 @@ fn print(text: &str) {
 
 /// An operator and the way to the service.
 pub(super) struct Asking<'a> {
-    pub(super) way: Way,
+    pub(super) way: &'a Way,
     pub(super) operator: &'a Operator,
     pub(super) words: &'a [String],
 }

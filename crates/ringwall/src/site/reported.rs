@@ -10,6 +10,7 @@ use authority::rollout::forecast::{count, shortened};
 use authority::rollout::told::{OfGroup, SILENT_AFTER, Told};
 use clap::Args;
 use identity::certificate::utc_text;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::serve::kept::{Refused, Reports};
@@ -21,6 +22,13 @@ use crate::report::forecast::{SCHEMA, SCHEMA_VERSION, SINCE, millis};
 /// What the JSON of `site hosts` is called, and its version.
 const HOSTS_SCHEMA: &str = "ringwall-site-hosts";
 const HOSTS_SCHEMA_VERSION: u32 = 1;
+/// The same with `--brief`.
+const BRIEF_SCHEMA: &str = "ringwall-site-hosts-brief";
+const BRIEF_SCHEMA_VERSION: u32 = 1;
+/// Hosts in one brief answer: so many of 700 bytes are below the longest answer to an operator.
+const BRIEF_HOSTS_MAX: usize = 5000;
+/// Addresses of one host in it.
+const BRIEF_ADDRESSES_MAX: usize = 4;
 
 /// Arguments of `site hosts`.
 #[derive(Debug, Args)]
@@ -31,6 +39,57 @@ pub(crate) struct HostsArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// With --json, some facts of each host in the place of its report, and 5,000 hosts at most
+    #[arg(long, requires = "json")]
+    brief: bool,
+    /// The hosts behind this name, to go on where a brief answer ended
+    #[arg(long, value_name = "NAME", requires = "brief")]
+    after: Option<String>,
+}
+
+/// A host, briefly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct BriefHost {
+    pub(crate) name: String,
+    pub(crate) mac: String,
+    /// The first of them.
+    pub(crate) addresses: Vec<String>,
+    /// The patterns of the policy's group that means it.
+    pub(crate) group: String,
+    pub(crate) certificate_not_after_unix: u64,
+    pub(crate) is_silent: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reported_unix: Option<u64>,
+    /// As it has reported, from here on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) migration: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policy_version: Option<u64>,
+    #[serde(default)]
+    pub(crate) sealed: u64,
+    /// Hosts in clear that it hears.
+    #[serde(default)]
+    pub(crate) in_clear: u64,
+    #[serde(default)]
+    pub(crate) attacks_open: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dropped: Option<u64>,
+}
+
+/// Hosts, briefly.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Brief {
+    #[serde(default)]
+    schema: String,
+    #[serde(default)]
+    schema_version: u32,
+    pub(crate) policy_version: Option<u64>,
+    /// By name.
+    pub(crate) hosts: Vec<BriefHost>,
+    /// Whether there are others behind them.
+    pub(crate) more: bool,
 }
 
 /// Arguments of `site forecast`.
@@ -64,6 +123,11 @@ pub(super) fn told(dir: &std::path::Path, unix_s: u64) -> Result<(Told, Vec<Refu
 pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let (told, refused) = told(&arguments.dir, surroundings.unix_s)?;
     let now_ms = surroundings.unix_s.saturating_mul(1000);
+    if arguments.brief {
+        let brief = brief(&told, arguments.after.as_deref(), now_ms);
+        let value = serde_json::to_value(brief).map_err(Failure::new)?;
+        return surroundings.print(true, &value, "");
+    }
     let hosts: Vec<Value> = told.enrolled.values().map(|entry| host_json(&told, entry, now_ms)).collect();
     let value = json!({
         "schema": HOSTS_SCHEMA, "schema_version": HOSTS_SCHEMA_VERSION, "policy_version": told.policy_version,
@@ -80,6 +144,43 @@ pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<
         }),
     );
     surroundings.print(arguments.json, &value, &lines.join("\n"))
+}
+
+fn brief(told: &Told, after: Option<&str>, now_ms: u64) -> Brief {
+    let mut behind = told.enrolled.values().filter(|entry| after.is_none_or(|after| entry.name.as_str() > after));
+    let hosts = behind.by_ref().take(BRIEF_HOSTS_MAX).map(|entry| brief_host(told, entry, now_ms)).collect();
+    Brief {
+        schema: BRIEF_SCHEMA.to_owned(),
+        schema_version: BRIEF_SCHEMA_VERSION,
+        policy_version: told.policy_version,
+        hosts,
+        more: behind.next().is_some(),
+    }
+}
+
+fn brief_host(told: &Told, entry: &Entry, now_ms: u64) -> BriefHost {
+    let host = BriefHost {
+        name: entry.name.clone(),
+        mac: entry.mac.to_string(),
+        addresses: entry.addresses.iter().take(BRIEF_ADDRESSES_MAX).map(ToString::to_string).collect(),
+        group: told.groups.get(&entry.name).cloned().unwrap_or_default(),
+        certificate_not_after_unix: entry.not_after_unix,
+        is_silent: told.fresh(&entry.name, now_ms).is_none(),
+        ..BriefHost::default()
+    };
+    let Some(row) = told.rows.get(&entry.name) else { return host };
+    let report = &row.report;
+    BriefHost {
+        reported_unix: Some(row.received_unix_ms / 1000),
+        mode: Some(report.daemon.mode.clone()),
+        migration: report.policy.migration.clone(),
+        policy_version: report.policy.version,
+        sealed: report.sealed,
+        in_clear: report.breaks_left_out.saturating_add(report.breaks.len() as u64),
+        attacks_open: report.attacks_open,
+        dropped: report.dropped,
+        ..host
+    }
 }
 
 fn host_json(told: &Told, entry: &Entry, now_ms: u64) -> Value {

@@ -139,7 +139,7 @@ pub(in super::super) fn attacks(look: &Look, query: &str) -> io::Result<String> 
     let daemons = look.daemons()?;
     let Found { rows, pager } = find(look, "/attacks", query, true)?;
     super::made(&Attacks {
-        frame: Frame::of("/attacks", "Attacks", &daemons),
+        frame: Frame::of("/attacks", "Attacks", look, &daemons),
         open: open_attacks(&daemons),
         line: time_line(&rows, unix_s() * 1000),
         past: rows.iter().map(Past::of).collect(),
@@ -164,7 +164,7 @@ pub(in super::super) fn history(look: &Look, query: &str) -> io::Result<String> 
     let Found { rows, pager } = find(look, "/history", query, false)?;
     let words = CHANGES.into_iter().chain(Kind::ALL.iter().map(|kind| kind.word()));
     super::made(&History {
-        frame: Frame::of("/history", "History", &daemons),
+        frame: Frame::of("/history", "History", look, &daemons),
         past: rows.iter().map(Past::of).collect(),
         pager,
         kinds: choices(words, &filter(query, "kind")),

@@ -1,6 +1,6 @@
 //! What all pages have around them.
 
-use super::super::look::{Daemon, unix_s};
+use super::super::look::{Daemon, Look, unix_s};
 use crate::output::clean;
 use crate::recorder::rfc3339;
 
@@ -14,7 +14,8 @@ const PAGES: &[(&str, &str)] = &[
     ("/history", "History"),
     ("/certificates", "Certificates"),
 ];
-/// One that is there with a gateway, and one that comes last.
+/// One that is there where the site's service is asked, one with a gateway, and one that comes last.
+const SITE: (&str, &str) = ("/site", "Site");
 const GATEWAY: (&str, &str) = ("/gateway", "Gateway");
 const ABOUT: (&str, &str) = ("/about", "About");
 
@@ -36,10 +37,11 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Of the page at `here`.
-    pub(super) fn of(here: &'static str, title: &str, daemons: &[Daemon]) -> Frame {
+    pub(super) fn of(here: &'static str, title: &str, look: &Look, daemons: &[Daemon]) -> Frame {
         let has_gateway = daemons.iter().any(|daemon| daemon.gate().is_some());
         let gateway = has_gateway.then_some(&GATEWAY);
-        let pages = PAGES.iter().chain(gateway).chain([&ABOUT]);
+        let site = look.has_site().then_some(&SITE);
+        let pages = PAGES.iter().chain(site).chain(gateway).chain([&ABOUT]);
         let entries = pages.map(|(path, name)| Entry { path, name, is_here: *path == here }).collect();
         Frame { title: clean(title), entries, time: time(unix_s() * 1000) }
     }

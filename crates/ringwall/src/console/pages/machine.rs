@@ -56,7 +56,7 @@ pub(in super::super) fn drops(look: &Look) -> io::Result<String> {
         counted.sort_by_key(|other| std::cmp::Reverse(other.0));
         reasons.extend(counted.into_iter().map(|(count, reason)| told(daemon, *reason, count, &examples)));
     }
-    super::made(&Drops { frame: Frame::of("/drops", "Drops", &daemons), reasons })
+    super::made(&Drops { frame: Frame::of("/drops", "Drops", look, &daemons), reasons })
 }
 
 fn told(daemon: &Daemon, reason: DropReason, count: u64, examples: &[Example]) -> Reason {
@@ -105,7 +105,7 @@ pub(in super::super) fn certificates(look: &Look) -> io::Result<String> {
     let total = all.len();
     // Those that end first are those that somebody must see to.
     let endings = all.iter().take(ROWS).map(|(interface, one)| ending(interface, one)).collect();
-    super::made(&Certificates { frame: Frame::of("/certificates", "Certificates", &daemons), endings, total })
+    super::made(&Certificates { frame: Frame::of("/certificates", "Certificates", look, &daemons), endings, total })
 }
 
 fn of_peers(known: &Known) -> Vec<(&str, Certificate)> {
@@ -219,7 +219,7 @@ pub(in super::super) fn gateway(look: &Look, query: &str) -> io::Result<String> 
     let connections = connections.into_iter().skip(pager.skip()).take(ROWS).collect();
     let gates = daemons.iter().filter_map(Daemon::gate).map(Gate::of).collect();
     super::made(&Gateway {
-        frame: Frame::of("/gateway", "Gateway", &daemons),
+        frame: Frame::of("/gateway", "Gateway", look, &daemons),
         gates,
         text: clean(&text),
         connections,
@@ -250,7 +250,7 @@ pub(in super::super) fn about(
         (clean(daemon.interface()), lines.iter().map(|line| clean(line)).collect())
     };
     super::made(&About {
-        frame: Frame::of("/about", "About", &daemons),
+        frame: Frame::of("/about", "About", look, &daemons),
         version: env!("CARGO_PKG_VERSION"),
         sessions,
         refused: refused.iter().map(|(word, count)| (*word, number(*count))).collect(),

@@ -2,7 +2,7 @@
 //!
 //! - `frame.rs`: what all pages have around them; `listing.rs`: lists that go on over pages.
 //! - `hosts.rs`: whom the daemons know, in groups; `chart.rs`, `scene.rs`: pictures as SVG.
-//! - `overview.rs`, `peers.rs`, `attacks.rs`, `machine.rs`: the pages themselves.
+//! - `overview.rs`, `peers.rs`, `attacks.rs`, `machine.rs`, `site.rs`: the pages themselves.
 //!
 //! Templates escape all that is put into them, and what comes from the wire is made harmless first.
 
@@ -15,6 +15,7 @@ mod machine;
 mod overview;
 mod peers;
 mod scene;
+mod site;
 
 use std::io;
 
@@ -27,6 +28,7 @@ pub(super) use attacks::{attacks, history};
 pub(super) use machine::{about, certificates, drops, gateway};
 pub(super) use overview::overview;
 pub(super) use peers::{host, map, peers};
+pub(super) use site::site;
 
 /// The text of a page.
 fn made(template: &impl Template) -> io::Result<String> {

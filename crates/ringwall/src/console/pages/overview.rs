@@ -103,7 +103,7 @@ pub(in super::super) fn overview(look: &Look, query: &str) -> io::Result<String>
     let steps = if is_hour { STEPS_OF_HOUR } else { 1 };
     let opened = daemons.iter().filter_map(Daemon::account).map(|account| account.attacks().opened).sum();
     super::made(&Overview {
-        frame: Frame::of("/", "Overview", &daemons),
+        frame: Frame::of("/", "Overview", look, &daemons),
         health: health(&daemons),
         tallies: Group::ALL.into_iter().zip(counts(&seen)).map(tally).collect(),
         known: number(seen.len() as u64),

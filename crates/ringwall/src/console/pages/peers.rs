@@ -80,7 +80,13 @@ pub(in super::super) fn peers(look: &Look, query: &str) -> io::Result<String> {
     keep(&mut seen, &group, &text);
     let pager = Pager::new("/peers", query, &[("q", &text), ("group", &group)], seen.len());
     let rows = seen.iter().skip(pager.skip()).take(ROWS).map(Row::of).collect();
-    super::made(&Peers { frame: Frame::of("/peers", "Peers", &daemons), choices, text: clean(&text), rows, pager })
+    super::made(&Peers {
+        frame: Frame::of("/peers", "Peers", look, &daemons),
+        choices,
+        text: clean(&text),
+        rows,
+        pager,
+    })
 }
 
 #[derive(Template)]
@@ -100,7 +106,7 @@ pub(in super::super) fn map(look: &Look) -> io::Result<String> {
     let own = daemons.iter().filter_map(Daemon::host).filter_map(|status| status.identity.as_ref()).next();
     let own = own.map_or_else(|| "this machine".to_owned(), |own| clean(&own.name));
     let (choices, total) = (choices(&seen, ""), number(seen.len() as u64));
-    super::made(&Map { frame: Frame::of("/map", "Map", &daemons), choices, total, scene: Scene::new(seen), own })
+    super::made(&Map { frame: Frame::of("/map", "Map", look, &daemons), choices, total, scene: Scene::new(seen), own })
 }
 
 /// What one daemon says of a host: names of facts, and facts.
@@ -184,7 +190,7 @@ pub(in super::super) fn host(look: &Look, query: &str) -> io::Result<String> {
     let named = sides.first().and_then(|side| side.facts.first()).filter(|(_, name)| name != "no name");
     let title = named.map_or_else(|| who.clone(), |(_, name)| name.clone());
     super::made(&Host {
-        frame: Frame::of("/host", &format!("Host {title}"), &daemons),
+        frame: Frame::of("/host", &format!("Host {title}"), look, &daemons),
         who: clean(&who),
         sides,
         open,

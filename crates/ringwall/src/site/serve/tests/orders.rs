@@ -74,7 +74,7 @@ fn as_operator(operator: &Operator, address: SocketAddr) -> Way {
 fn order(operator: &Operator, address: SocketAddr, line: &str) -> Result<String, String> {
     std::thread::sleep(PAUSE);
     let words = words(line);
-    let asking = Asking { way: as_operator(operator, address), operator, words: &words };
+    let asking = Asking { way: &as_operator(operator, address), operator, words: &words };
     let Outcome { printed, failure } = asking.order(None).map_err(|failure| failure.to_string())?;
     failure.map_or(Ok(printed), Err)
 }
@@ -319,7 +319,7 @@ fn a_group_enforces_on_trial_and_for_good_by_orders_alone() {
     let (_door, address) = start(&site);
     order(&mia, address, "policy mode desk-* observe").expect("hers");
     let words = words("enforce desk-* --for 10m");
-    let asking = Asking { way: as_operator(&mia, address), operator: &mia, words: &words };
+    let asking = Asking { way: &as_operator(&mia, address), operator: &mia, words: &words };
     let step = |step| {
         std::thread::sleep(PAUSE);
         asking.step(step).map_err(|failure| failure.to_string())
