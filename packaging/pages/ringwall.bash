@@ -418,6 +418,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site__subcmd__operator,remove)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove"
                 ;;
+            ringwall__subcmd__help__subcmd__site__subcmd__operator,request)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__request"
+                ;;
             ringwall__subcmd__help__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__exception"
                 ;;
@@ -793,6 +796,9 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__help__subcmd__operator,remove)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove"
                 ;;
+            ringwall__subcmd__site__subcmd__help__subcmd__operator,request)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__request"
+                ;;
             ringwall__subcmd__site__subcmd__help__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__exception"
                 ;;
@@ -844,6 +850,9 @@ _ringwall() {
             ringwall__subcmd__site__subcmd__operator,remove)
                 cmd="ringwall__subcmd__site__subcmd__operator__subcmd__remove"
                 ;;
+            ringwall__subcmd__site__subcmd__operator,request)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__request"
+                ;;
             ringwall__subcmd__site__subcmd__operator__subcmd__help,add)
                 cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__add"
                 ;;
@@ -855,6 +864,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__operator__subcmd__help,remove)
                 cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__remove"
+                ;;
+            ringwall__subcmd__site__subcmd__operator__subcmd__help,request)
+                cmd="ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__request"
                 ;;
             ringwall__subcmd__site__subcmd__policy,exception)
                 cmd="ringwall__subcmd__site__subcmd__policy__subcmd__exception"
@@ -1187,13 +1199,29 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__console)
-            opts="-h --listen --run-dir --history --log-json --help login help"
+            opts="-h --listen --identity --site --service-name --as --run-dir --history --log-json --help login help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --site)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2595,7 +2623,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__operator)
-            opts="add list remove"
+            opts="add request list remove"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2637,6 +2665,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__operator__subcmd__request)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -4563,7 +4605,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__operator)
-            opts="add list remove"
+            opts="add request list remove"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4605,6 +4647,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__operator__subcmd__request)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -4997,13 +5053,17 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__hosts)
-            opts="-h --dir --json --log-json --help"
+            opts="-h --dir --json --brief --after --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --after)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -5163,7 +5223,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__operator)
-            opts="-h --log-json --help add list remove help"
+            opts="-h --log-json --help add request list remove help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5177,13 +5237,17 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__operator__subcmd__add)
-            opts="-h --role --out --days --force --dir --json --log-json --help"
+            opts="-h --role --request --out --days --force --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --role)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -5207,7 +5271,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__operator__subcmd__help)
-            opts="add list remove help"
+            opts="add request list remove help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5276,6 +5340,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__help__subcmd__request)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__site__subcmd__operator__subcmd__list)
             opts="-h --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -5302,6 +5380,28 @@ _ringwall() {
             fi
             case "${prev}" in
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__operator__subcmd__request)
+            opts="-h --key --out --force --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -271,7 +271,9 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -f -a "verify" -d 'Look whether it is whole'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -l dir -d 'Where the site is kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -l after -d 'The hosts behind this name, to go on where a brief answer ended' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -l json -d 'Print one JSON object'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -l brief -d 'With --json, some facts of each host in the place of its report, and 5,000 hosts at most'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from hosts" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from forecast" -l dir -d 'Where the site is kept' -r -F
@@ -290,6 +292,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -f -a "add" -d 'Make somebody an operator, or give him another role, and write the file for him'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -f -a "request" -d 'Make a key on one\'s own machine, and a request for the manager'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -f -a "list" -d 'List all operators'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -f -a "remove" -d 'Put one out; nothing that he orders is done from now on'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from operator" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -512,7 +515,11 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand top" -l once -d 'Tells
 complete -c ringwall -n "__fish_ringwall_using_subcommand top" -l plain -d 'Lines of text one after the other, without drawing: for screen readers and scripts'
 complete -c ringwall -n "__fish_ringwall_using_subcommand top" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand top" -s h -l help -d 'Print help'
-complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l listen -d 'Where browsers come to: a port of this machine alone, or an absolute name for a socket' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l listen -d 'Where browsers come to: a port of this machine alone, an absolute name for a socket, or, with --identity, any address and port' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l identity -d 'Speak TLS with this: the identity that the site has issued, or a certificate for web servers, the chain behind it and its key (PKCS#8) in one file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l site -d 'Show all hosts of the site, as its service there tells' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l service-name -d 'The name in the service\'s certificate, where that has another address' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l as -d 'The file of an operator of the site who may only look (role viewer), as whom it is asked' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l run-dir -d 'Where the daemons\' command sockets are' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l history -d 'The history of a daemon (records.history_file); repeat it for several. It need not be there' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand console; and not __fish_seen_subcommand_from login help" -l log-json -d 'Writes the log as JSON'
