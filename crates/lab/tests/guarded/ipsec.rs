@@ -16,6 +16,7 @@ use rustix::process::Signal;
 
 use crate::bad_input::assert_refused;
 use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, name_of, perform_bare, program};
+use crate::takeover::assert_nothing_left;
 use crate::wire::*;
 
 /// How long a tunnel may take to come up, with room for a loaded machine.
@@ -339,6 +340,22 @@ fn await_epochs(guarded: &Guarded, send: u32, all: &[u32]) -> Outcome {
         let pairs = guarded.json(&["peers"])?;
         Ok(pairs[0]["send_epoch"] == send && pairs[0]["epochs"] == serde_json::json!(all))
     })
+}
+
+/// Every `nft` fails, so nothing can carry what is no IPsec.
+#[test]
+fn where_the_kernel_cannot_join_the_start_says_why_and_gives_the_card_back() {
+    perform(|stage| {
+        let (one, other) = (stage.host("a"), stage.host("b"));
+        let guarded = prepare(stage, "a", other.ip.into(), false, "")?;
+        let mut start = one.namespace.command("unshare");
+        start.args(["-m", "sh", "-c", "mount --bind /bin/false $(command -v nft) && exec \"$@\"", "sh"]);
+        start.arg(program()).args(["shield", "run", "--config"]).arg(&guarded.config);
+        let answer = process::ask(start, &[])?;
+        assert!(!answer.status.success() && answer.stderr.contains("nft refused the filter"), "{}", answer.stderr);
+        reach(&one.namespace, other.ip, SOON)?;
+        assert_nothing_left(&guarded)
+    });
 }
 
 #[test]
