@@ -84,8 +84,9 @@ pub(crate) struct PlainHosts {
 }
 
 impl PlainHosts {
-    /// Notes a frame that a stricter mode would have dropped for `reason`: whether an operator should hear of that host now.
-    /// What a host sent in clear before it had a key may arrive after its proof; under a stricter mode it would not have sent it.
+    /// Notes a frame that a stricter mode would have dropped for `reason`: whether an operator
+    /// should hear of that host now. What a host sent in clear before it had a key may arrive after
+    /// its proof; under a stricter mode it would not have sent it.
     pub(crate) fn note(&mut self, now: Instant, mac: MacAddress, reason: DropReason, glimpse: Glimpse) -> bool {
         if glimpse.protocol != Protocol::Sealed && self.was_under_way(now, mac) {
             return false;
