@@ -254,7 +254,7 @@ fn fragment(
     };
     let fate = stages.run(context, packet, exit);
     // Its last frame is no whole packet, and cannot come again alone.
-    stages.flows.put_down();
+    stages.flows.put_down_whole();
     // If the packet is held once more, its last frame stands for it in the books.
     let of_the_others = if fate == Ok(Fate::Held) { Fate::Consumed } else { fate.unwrap_or_else(Fate::Dropped) };
     fragments.settle(held, of_the_others);

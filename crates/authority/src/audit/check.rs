@@ -122,6 +122,7 @@ pub fn newest(directory: &Path, anchor: &TrustAnchor, count: usize) -> Result<Re
             Err(number) => return Ok(Err(Doubt::Line(name, number))),
         }
     }
+    let is_whole = names.is_empty() && found.len() <= count;
     found.drain(..found.len().saturating_sub(count));
     let file = directory.join(HEAD);
     let head = read_head(&file)?;
@@ -131,7 +132,11 @@ pub fn newest(directory: &Path, anchor: &TrustAnchor, count: usize) -> Result<Re
     let Some(head) = head else { return Ok(Err(Doubt::Head)) };
     let number = last.entry.number;
     let chain = || {
-        let digest = chained(&found, anchor, (first.entry.number, first.entry.before), |_, _| {})?;
+        // All that there is begins as a whole record does, or its beginning was taken away.
+        let digest = match is_whole {
+            true => follow(&found, (anchor, beginning(directory, anchor)), None)?,
+            false => chained(&found, anchor, (first.entry.number, first.entry.before), |_, _| {})?,
+        };
         let is_end = (head.number, head.digest) == (number, digest);
         let is_one_behind = head.number + 1 == number && last.entry.before == head.digest;
         if is_end || is_one_behind { Ok(()) } else { Err(Doubt::End(head.number, number)) }

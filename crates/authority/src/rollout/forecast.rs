@@ -69,9 +69,10 @@ impl Forecast {
         name_of: impl Fn(&str) -> Option<String>,
     ) -> Forecast {
         let mut sources: BTreeMap<&str, Source> = BTreeMap::new();
-        let mut left_out = 0;
+        let mut left_out: u64 = 0;
         for (host, report) in reports.filter(|(_, report)| report.is_lenient()) {
-            left_out += report.breaks_left_out;
+            // A report's numbers are its host's.
+            left_out = left_out.saturating_add(report.breaks_left_out);
             for one in &report.breaks {
                 for used in one.uses.iter().filter(|used| used.last_unix_ms >= since_unix_ms) {
                     let source = sources.entry(&one.mac).or_insert_with(|| Source {

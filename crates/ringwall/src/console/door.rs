@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::report::unix_s;
 use crate::serving::http::HEAD_BYTES_MAX;
 use crate::serving::{
-    Client, Counts, Full, Hurried, Listener, Places, Service, Talk, Who, door, hear_out, locked, serve,
+    Client, Counts, Full, Hurried, Listener, Place, Places, Service, Talk, Who, door, hear_out, locked, serve,
 };
 
 /// Connections at one time, those that are told of news among them.
@@ -130,9 +130,10 @@ impl Door {
 
     /// Answers one client.
     fn answer_client(&self, client: Box<dyn Client>, who: Who) -> io::Result<()> {
-        let Some(mut talk) = self.begin(client, who)? else { return Ok(()) };
+        let Some((mut talk, place)) = self.begin(client, who)? else { return Ok(()) };
         talk.give(CLIENT_TIME_MAX);
         let read = http::read(&mut talk, &self.front.reached)?;
+        drop(place);
         let outcome = read.and_then(|request| self.answer(&request, Instant::now()));
         // A daemon that hangs takes as long to be asked; the page that says so must be sent all the same.
         talk.give(CLIENT_TIME_MAX);
@@ -144,12 +145,13 @@ impl Door {
         talk.end()
     }
 
-    /// Has TLS stand, where it is spoken; none for who was turned away.
-    fn begin(&self, client: Box<dyn Client>, who: Who) -> io::Result<Option<Talk>> {
+    /// Has TLS stand, where it is spoken; none for who was turned away. The place is for who says
+    /// nothing: it is given back when a request has come.
+    fn begin(&self, client: Box<dyn Client>, who: Who) -> io::Result<Option<(Talk, Option<Place>)>> {
         let Some(server) = &self.front.server else {
-            return Ok(Some(Talk::Plain(Hurried::new(client, CLIENT_TIME_MAX))));
+            return Ok(Some((Talk::Plain(Hurried::new(client, CLIENT_TIME_MAX)), None)));
         };
-        let Ok(_place) = self.handshakes.take(who) else {
+        let Ok(place) = self.handshakes.take(who) else {
             self.counts.add(Refusal::TooMany.word());
             return Ok(None);
         };
@@ -163,7 +165,7 @@ impl Door {
             }
         }
         match server.accept(stream) {
-            Ok((served, _nobody)) => Ok(Some(Talk::Tls(Box::new(served)))),
+            Ok((served, _nobody)) => Ok(Some((Talk::Tls(Box::new(served)), Some(place)))),
             Err(why) => {
                 self.counts.add(why.word());
                 Ok(None)

@@ -148,14 +148,21 @@ impl Reader {
                 let mut given = locked(&self.given);
                 Reply::Redeemed(Secret::parse(&text).is_some_and(|token| given.redeem(&token, Instant::now())))
             }
-            Question::Site(number) => Reply::Site(self.site(number)?),
+            Question::Site(number) => Reply::Site(self.site(number)),
         })
     }
 
-    /// What the asker knows that is newer. One that is gone has the service begin anew.
-    fn site(&mut self, number: u64) -> Result<Option<Box<site::Site>>, Failure> {
-        let Some(asker) = &mut self.asker else { return Ok(None) };
-        asker.ask(&number).map_err(|error| Failure::new(format!("the asker of the console is gone: {error}")))
+    /// What the asker knows that is newer. One that is gone leaves a sentence: what is said of this
+    /// machine does not hang on the site's service.
+    fn site(&mut self, number: u64) -> Option<Box<site::Site>> {
+        match self.asker.as_mut()?.ask(&number) {
+            Ok(newer) => newer,
+            Err(error) => {
+                tracing::warn!("the asker of the console is gone: {error}");
+                self.asker = None;
+                Some(Box::new(site::Site::without_asker(&error, unix_s())))
+            }
+        }
     }
 
     fn ask(&self, daemon: &str, what: What) -> Reply {

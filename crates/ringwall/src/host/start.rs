@@ -12,7 +12,9 @@ use system::clock::Clock;
 use system::port::{PacketOptions, PacketPort, Ports, TapPort, TrainOptions};
 use system::privilege::Capability;
 use system::sandbox::{Calls, Sandbox};
-use system::takeover::{self, Admitted, Fence, Follower, Inner, Kept, Request, StackSide, Taken, Way, state};
+use system::takeover::{
+    self, Admitted, Fence, Follower, Inner, Kept, Request, StackSide, Taken, TakeoverError, Way, state,
+};
 use system::xdp;
 use wire::cll::data::OVERHEAD_MAX;
 use wire::cll::train;
@@ -267,11 +269,35 @@ fn undo(config: &Config, was_taken: bool, failure: Failure) -> Failure {
 
 /// Takes the interface over.
 pub(super) fn take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Result<Taken, Failure> {
-    try_to_take(config, kept, was_taken).map_err(|failure| undo(config, was_taken, failure))
+    try_to_take(config, kept, was_taken).map_err(|untaken| match untaken {
+        Untaken::Others(failure) => failure,
+        Untaken::Failed(failure) => undo(config, was_taken, failure),
+    })
+}
+
+/// Why an interface was not taken over.
+enum Untaken {
+    /// Another daemon has it, so there is nothing of ours to give back.
+    Others(Failure),
+    Failed(Failure),
+}
+
+impl From<TakeoverError> for Untaken {
+    fn from(error: TakeoverError) -> Untaken {
+        let is_others = matches!(error, TakeoverError::Busy { .. });
+        let untaken = if is_others { Untaken::Others } else { Untaken::Failed };
+        untaken(error.into())
+    }
+}
+
+impl From<Failure> for Untaken {
+    fn from(failure: Failure) -> Untaken {
+        Untaken::Failed(failure)
+    }
 }
 
 /// Where it cannot be guarded in place and was not yet, "auto" has another way.
-fn try_to_take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Result<Taken, Failure> {
+fn try_to_take(config: &Config, kept: Option<Kept>, was_taken: bool) -> Result<Taken, Untaken> {
     let (way, against) = config.way();
     let request = request(config, kept, way);
     if let Some(what) = against {

@@ -22,7 +22,7 @@ mod way;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) use clients::{Full, Places, Service, hear_out, serve};
+pub(crate) use clients::{Full, Place, Places, Service, hear_out, serve};
 pub(crate) use counts::Counts;
 pub(crate) use hurried::Hurried;
 pub(crate) use listener::{Client, Listener, Who, remove_socket};

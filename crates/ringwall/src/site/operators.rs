@@ -24,7 +24,7 @@ pub(crate) enum OperatorCommand {
     /// Make a key on one's own machine, and a request for the manager
     ///
     /// The key stays here. 'ringwall site operator add --request' answers the request; what comes
-    /// back and the key are one file with: cat CERTIFICATE KEY > FILE
+    /// back and the key are one file with: (umask 077; cat CERTIFICATE KEY > FILE)
     Request(RequestArguments),
     /// List all operators
     List(ListArguments),
@@ -143,8 +143,9 @@ fn add(arguments: &AddArguments, surroundings: &mut Surroundings<'_>) -> Result<
             let shown = asked.fingerprint();
             let random = &mut *surroundings.random;
             let added = add_operator_by_request(&directory, (&asked, *role), validity, output, random, unix_s)?;
-            let next =
-                format!("for the key {shown}, which {name} must show as well\non his machine: cat {file} KEY > FILE");
+            let next = format!(
+                "for the key {shown}, which {name} must show as well\non his machine: (umask 077; cat {file} KEY > FILE)"
+            );
             (added, next)
         }
     };

@@ -27,6 +27,8 @@ const BRIEF_SCHEMA: &str = "ringwall-site-hosts-brief";
 const BRIEF_SCHEMA_VERSION: u32 = 1;
 /// Hosts in one brief answer: so many of 700 bytes are below the longest answer to an operator.
 const BRIEF_HOSTS_MAX: usize = 5000;
+/// Characters of a group's patterns, of which it may have many.
+const GROUP_CHARS_MAX: usize = 64;
 /// Addresses of one host in it.
 const BRIEF_ADDRESSES_MAX: usize = 4;
 
@@ -163,7 +165,11 @@ fn brief_host(told: &Told, entry: &Entry, now_ms: u64) -> BriefHost {
         name: entry.name.clone(),
         mac: entry.mac.to_string(),
         addresses: entry.addresses.iter().take(BRIEF_ADDRESSES_MAX).map(ToString::to_string).collect(),
-        group: told.groups.get(&entry.name).cloned().unwrap_or_default(),
+        group: told
+            .groups
+            .get(&entry.name)
+            .map(|group| group.chars().take(GROUP_CHARS_MAX).collect())
+            .unwrap_or_default(),
         certificate_not_after_unix: entry.not_after_unix,
         is_silent: told.fresh(&entry.name, now_ms).is_none(),
         ..BriefHost::default()
@@ -213,7 +219,7 @@ fn host_line(told: &Told, entry: &Entry, now_ms: u64) -> String {
         report.daemon.interface,
         report.daemon.mode,
         report.sealed,
-        report.breaks.len() as u64 + report.breaks_left_out,
+        report.breaks_left_out.saturating_add(report.breaks.len() as u64),
         report.daemon.way,
     )
 }

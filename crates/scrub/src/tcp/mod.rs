@@ -320,6 +320,12 @@ impl Flows {
         self.parking.put_down();
     }
 
+    /// The packet in hand is put together of fragments, and cannot come again alone.
+    pub(crate) fn put_down_whole(&mut self) {
+        self.in_hand = None;
+        self.parking.forget_question();
+    }
+
     /// What waits after another scrubber's end.
     pub(crate) fn parking(&self) -> &Parking {
         &self.parking

@@ -124,6 +124,11 @@ impl Parking {
         (self.asked, self.answered) = (None, None);
     }
 
+    /// The packet in hand cannot come again alone. What it answers is answered all the same.
+    pub(crate) fn forget_question(&mut self) {
+        self.asked = None;
+    }
+
     /// Of the connection at `index` a segment with this number became a question, or one from the
     /// other side answers what `answered` has sent.
     pub(crate) fn note(&mut self, index: Index, asked: Option<u32>, answered: Option<Side>) {
@@ -141,6 +146,8 @@ impl Parking {
         }
         let share = self.share();
         let flight = self.flights.entry(half).or_insert_with(|| Flight::begin(now));
+        // The question that this one becomes is under way.
+        flight.since = now;
         if flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence }) {
             self.waits.kept += 1;
             self.waits.no_room += flight.shrink(share);
@@ -208,6 +215,8 @@ impl Parking {
             }
             may_wait
         });
+        // Those who come later have what those had who are gone.
+        self.places = self.flights.len().next_power_of_two();
         self.looks_at = (!self.flights.is_empty()).then_some(now + PARKED_LOOK_INTERVAL);
         let again = self.ask_again(now);
         self.waits.asked_again += again.len() as u64;

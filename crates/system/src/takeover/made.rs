@@ -65,9 +65,17 @@ impl Made {
         match self.subscription.next() {
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                 let now = self.connection.link_by_name(&self.interface)?;
-                Ok(now.and_then(|link| self.is_new(&link)).map(Appearance::Made))
+                Ok(self.change_to(now.as_ref()))
             }
             messages => Ok(messages?.iter().filter_map(|message| self.change(message)).last()),
+        }
+    }
+
+    /// What has changed to what is there now.
+    fn change_to(&mut self, now: Option<&Link>) -> Option<Appearance> {
+        match now {
+            Some(link) => self.is_new(link).map(Appearance::Made),
+            None => self.last.map(|_| Appearance::Gone),
         }
     }
 
@@ -133,5 +141,8 @@ mod tests {
         assert_eq!(ended(libc::AF_UNSPEC, 8), None, "another device");
         assert_eq!(ended(libc::AF_BRIDGE, 7), None, "a port left it");
         assert_eq!(ended(libc::AF_UNSPEC, 7), Some(Appearance::Gone));
+        // Where messages were lost the kernel is asked.
+        assert_eq!(made.change_to(None), Some(Appearance::Gone));
+        assert_eq!(made.change_to(Some(&device(8, "br0", "bridge"))), Some(Appearance::Made(8)));
     }
 }

@@ -110,6 +110,14 @@ pub(super) struct Legacy {
     pub(super) router: bool,
 }
 
+impl Site {
+    /// What is said when nobody asks the service any more.
+    pub(super) fn without_asker(error: &io::Error, now_unix: u64) -> Site {
+        let why = format!("the process that asks it has ended ({error}); start ringwall-console again");
+        Site { number: u64::MAX, failing: Some(Failing { since_unix: now_unix, why }), ..Site::default() }
+    }
+}
+
 /// Starts the asker, where the site is to be asked, with a key that is read here: once the sandbox
 /// is closed nobody reads it.
 pub(super) fn start(args: &ServeArgs) -> Result<Option<Way>, Failure> {
@@ -124,9 +132,10 @@ pub(super) fn start(args: &ServeArgs) -> Result<Option<Way>, Failure> {
         return Err(wrong(&what, "give it an operator of its own: ringwall site operator add console --role viewer"));
     }
     let ends_unix = operator.certificate().not_after_unix();
+    // The pages of this machine are there all the same, and the one of the site says why it is empty.
     if unix_s().is_none_or(|now_unix| ends_unix < now_unix) {
-        let what = format!("{name} was an operator until {}", utc_text(ends_unix));
-        return Err(wrong(&what, "make another file with `ringwall site operator add`"));
+        let until = utc_text(ends_unix);
+        tracing::warn!("{name} was an operator until {until}: make another file with `ringwall site operator add`");
     }
     let failed = |error: io::Error| Failure::new(format!("the asker of the console does not start: {error}"));
     let mut asker = companion::start(COMMAND).and_then(way).map_err(failed)?;

@@ -19,8 +19,10 @@ const LEGACY_MAX: usize = 1000;
 pub(super) const TEXT_CHARS_MAX: usize = 300;
 /// Longest name or address.
 const WORD_CHARS_MAX: usize = 64;
-/// Addresses and protocols that are kept of one host.
+/// Protocols, and addresses of one in clear, that are kept.
 const WORDS_MAX: usize = 16;
+/// Addresses that are kept of an enrolled host.
+const ADDRESSES_MAX: usize = 4;
 
 /// Puts a question to the service: a command of `ringwall site`.
 pub(super) type Look<'a> = dyn FnMut(&[&str]) -> Result<String, String> + 'a;
@@ -72,11 +74,10 @@ pub(super) fn read(look: &mut Look<'_>) -> Result<Told, String> {
     }
     // There is none where nothing was decided yet.
     let policy = parse::<Option<Policy>>(&look(&["policy", "show", "--json"])?)?;
-    let mut legacy = policy.map(|policy| policy.legacy).unwrap_or_default();
+    let legacy = policy.map(|policy| policy.legacy).unwrap_or_default();
     told.legacy_left_out = legacy.len().saturating_sub(LEGACY_MAX) as u64;
-    legacy.truncate(LEGACY_MAX);
-    legacy.iter_mut().for_each(|one| [&mut one.ip, &mut one.mac].into_iter().for_each(clip));
-    told.legacy = legacy;
+    let kept = |one: &Legacy| Legacy { ip: word(&one.ip), mac: word(&one.mac), router: one.router };
+    told.legacy = legacy.iter().take(LEGACY_MAX).map(kept).collect();
     Ok(told)
 }
 
@@ -94,7 +95,7 @@ fn hosts(look: &mut Look<'_>, told: &mut Told) -> Result<(), String> {
             return Err("the service tells of hosts twice; use one version".to_owned());
         }
         told.is_cut = more && (hosts.is_empty() || told.hosts.len() + hosts.len() >= HOSTS_MAX);
-        told.hosts.extend(hosts.into_iter().map(clipped));
+        told.hosts.extend(hosts.iter().map(clipped));
         if !more || told.is_cut {
             told.hosts.truncate(HOSTS_MAX);
             return Ok(());
@@ -141,22 +142,27 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         .map_err(|error| format!("the service's answer is not understood ({error}); use one version"))
 }
 
+/// Without what a terminal obeys, which JSON writes six times as long.
 fn short(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+    let shown = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    text.chars().take(most).map(shown).collect()
 }
 
-fn clip(text: &mut String) {
-    *text = short(text, WORD_CHARS_MAX);
+fn word(text: &str) -> String {
+    short(text, WORD_CHARS_MAX)
 }
 
-/// The same with no text that is too long.
-fn clipped(mut host: BriefHost) -> BriefHost {
-    host.addresses.truncate(WORDS_MAX);
-    let BriefHost { name, mac, addresses, group, mode, migration, .. } = &mut host;
-    // A group has many patterns, which say more than a word.
-    *group = short(group, TEXT_CHARS_MAX);
-    [name, mac].into_iter().chain(addresses).chain(mode).chain(migration).for_each(clip);
-    host
+/// The same with no text that is too long, and no room that was taken for one.
+fn clipped(host: &BriefHost) -> BriefHost {
+    BriefHost {
+        name: word(&host.name),
+        mac: word(&host.mac),
+        addresses: host.addresses.iter().take(ADDRESSES_MAX).map(|address| word(address)).collect(),
+        group: word(&host.group),
+        mode: host.mode.as_deref().map(word),
+        migration: host.migration.as_deref().map(word),
+        ..*host
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +213,50 @@ mod tests {
         assert!(told.hosts.is_sorted_by(|one, other| one.name < other.name));
         let told = read(25_000);
         assert_eq!((told.hosts.len(), told.is_cut), (HOSTS_MAX, true));
+    }
+
+    #[test]
+    fn the_longest_texts_of_all_hosts_fit_into_one_line() {
+        for longest in ["\u{1}", "\"", "\u{10ffff}"] {
+            let text = longest.repeat(500);
+            let address = vec![text.clone(); 500];
+            let host = BriefHost {
+                name: text.clone(),
+                mac: text.clone(),
+                addresses: address.clone(),
+                group: text.clone(),
+                mode: Some(text.clone()),
+                migration: Some(text.clone()),
+                reported_unix: Some(u64::MAX),
+                policy_version: Some(u64::MAX),
+                dropped: Some(u64::MAX),
+                certificate_not_after_unix: u64::MAX,
+                sealed: u64::MAX,
+                in_clear: u64::MAX,
+                attacks_open: u64::MAX,
+                is_silent: false,
+            };
+            let mut clear = Clear::default();
+            for number in 0..2 * WORDS_MAX {
+                let different = format!("{number}{text}");
+                let uses = vec![Use { protocol: different.clone(), frames: u64::MAX, last_unix_ms: u64::MAX }];
+                let source = Source {
+                    mac: text.clone(),
+                    enrolled_as: Some(text.clone()),
+                    addresses: vec![different],
+                    uses,
+                    heard_by: Vec::new(),
+                };
+                enter(&mut clear, source);
+            }
+            let clear = Clear { mac: word(&text), ..clear };
+            let legacy = Legacy { ip: word(&text), mac: word(&text), router: false };
+            let len = |value: Value| value.to_string().len() + 1;
+            let most = HOSTS_MAX * len(json!(clipped(&host)))
+                + CLEAR_MAX * len(json!(clear))
+                + LEGACY_MAX * len(json!(legacy));
+            assert!((most + 4096) as u64 <= super::super::LINE_BYTES_MAX, "{most}");
+        }
     }
 
     #[test]
