@@ -169,11 +169,43 @@ struct Page {
     rows: Vec<Row>,
     pager: Pager,
     is_cut: bool,
-    clear: Vec<ClearRow>,
-    clear_more: String,
+    plain: Plain,
+    listed: Listed,
+}
+
+/// Whom enforcing would cut off.
+struct Plain {
+    rows: Vec<ClearRow>,
+    /// How many more there are, if any.
+    more: String,
+    /// Why it is not known.
     no_forecast: Option<String>,
-    legacy: Vec<LegacyRow>,
-    legacy_more: u64,
+}
+
+impl Plain {
+    fn of(site: &Site) -> Plain {
+        let told = &site.told;
+        let more = told.clear_left_out.saturating_add(told.clear.len().saturating_sub(ROWS) as u64);
+        Plain {
+            rows: told.clear.iter().take(ROWS).map(ClearRow::of).collect(),
+            more: if more > 0 { number(more) } else { String::new() },
+            no_forecast: told.no_forecast.as_deref().map(clean),
+        }
+    }
+}
+
+/// Whom the policy lists as unable to speak under seal.
+struct Listed {
+    rows: Vec<LegacyRow>,
+    more: u64,
+}
+
+impl Listed {
+    fn of(site: &Site) -> Listed {
+        let told = &site.told;
+        let more = told.legacy_left_out.saturating_add(told.legacy.len().saturating_sub(ROWS) as u64);
+        Listed { rows: told.legacy.iter().take(ROWS).map(LegacyRow::of).collect(), more }
+    }
 }
 
 /// None where no service is asked.
@@ -186,8 +218,6 @@ pub(in super::super) fn site(look: &Look, query: &str) -> io::Result<Option<Stri
     let fits = |host: &&BriefHost| chosen.is_none_or(|one| one.is_of(host, &site)) && has(host, &text);
     let found: Vec<&BriefHost> = hosts.iter().filter(fits).collect();
     let pager = Pager::new("/site", query, &[("q", &text), ("standing", &standing)], found.len());
-    let clear_more = site.told.clear_left_out.saturating_add(site.told.clear.len().saturating_sub(ROWS) as u64);
-    let legacy_more = site.told.legacy_left_out.saturating_add(site.told.legacy.len().saturating_sub(ROWS) as u64);
     let page = Page {
         frame: Frame::of("/site", "Site", look, &daemons),
         service: clean(&site.service),
@@ -201,11 +231,8 @@ pub(in super::super) fn site(look: &Look, query: &str) -> io::Result<Option<Stri
         rows: found.iter().skip(pager.skip()).take(ROWS).map(|host| Row::of(host)).collect(),
         pager,
         is_cut: site.told.is_cut,
-        clear: site.told.clear.iter().take(ROWS).map(ClearRow::of).collect(),
-        clear_more: if clear_more > 0 { number(clear_more) } else { String::new() },
-        no_forecast: site.told.no_forecast.as_deref().map(clean),
-        legacy: site.told.legacy.iter().take(ROWS).map(LegacyRow::of).collect(),
-        legacy_more,
+        plain: Plain::of(&site),
+        listed: Listed::of(&site),
     };
     super::made(&page).map(Some)
 }
