@@ -202,6 +202,9 @@ fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
     let first = first.filter(|name| name.to_string_lossy().starts_with("audit.0")).min().expect("one");
     fs::remove_file(stage.path().join(first)).expect("removed");
     assert!(matches!(stage.check(), Err(Doubt::Beginning(_))), "{:?}", stage.check().map(drop));
+    let newest = |count| Record::from(&stage.site).newest_acts(count).expect("read").map(|found| found.len());
+    assert_eq!(newest(2), Ok(2), "what was taken away is before these");
+    assert!(matches!(newest(told.len()), Err(Doubt::Beginning(_))), "{:?}", newest(told.len()));
 }
 
 #[test]

@@ -227,4 +227,13 @@ mod tests {
         let lines = Forecast::of([("a", &full)].into_iter(), 0, |_| None).lines("a");
         assert!(lines[1].contains("and 3 that reports have no room for"), "{lines:?}");
     }
+
+    #[test]
+    fn the_largest_numbers_of_two_hosts_end_nobody_who_adds_them_up() {
+        let mut lying = report(5000);
+        lying.breaks_left_out = u64::MAX;
+        let read = Report::parse(&lying.bytes()).expect("within limits");
+        let all = Forecast::of([("a", &read), ("b", &read)].into_iter(), 0, |_| None);
+        assert_eq!(all.left_out, u64::MAX);
+    }
 }

@@ -113,8 +113,7 @@ impl Pages {
         digest.map(|byte| format!("{byte:02X}")).join(":")
     }
 
-    /// Whether browsers are known to leave the key's algorithm out: none of the big ones takes
-    /// Ed25519 in TLS.
+    /// Whether its key is Ed25519, which no browser is known to take in TLS.
     #[must_use]
     pub fn is_ed25519(&self) -> bool {
         self.shown.key.algorithm() == SignatureAlgorithm::ED25519

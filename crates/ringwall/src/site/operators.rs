@@ -144,7 +144,8 @@ fn add(arguments: &AddArguments, surroundings: &mut Surroundings<'_>) -> Result<
             let random = &mut *surroundings.random;
             let added = add_operator_by_request(&directory, (&asked, *role), validity, output, random, unix_s)?;
             let next = format!(
-                "for the key {shown}, which {name} must show as well\non his machine: (umask 077; cat {file} KEY > FILE)"
+                "for the key {shown}, which {name} must show as well\n\
+                 on his machine: (umask 077; cat {file} KEY > FILE)"
             );
             (added, next)
         }
