@@ -156,6 +156,8 @@ impl Incoming {
         self.ask_again();
     }
 
+    /// A round of another number, which nothing of the last one ends. So it goes when the first
+    /// number is heard, too: what the active gateway told before it is not known to have come.
     fn ask_again(&mut self) {
         self.wanted = self.wanted.wrapping_add(1).max(1);
         self.in_sync = false;
@@ -163,12 +165,11 @@ impl Incoming {
 
     /// A batch, or the end of a round, with this number came.
     pub(crate) fn take(&mut self, now: Instant, batch: u64) -> Result<(), Refusal> {
-        let expected = *self.expected.get_or_insert(batch);
-        if batch < expected {
-            return Err(Refusal::Late);
-        }
-        if batch > expected {
-            self.lose();
+        match self.expected {
+            Some(expected) if batch < expected => return Err(Refusal::Late),
+            Some(expected) if batch > expected => self.lose(),
+            Some(_) => {}
+            None => self.ask_again(),
         }
         self.expected = Some(batch.saturating_add(1));
         self.heard_at = Some(now);
@@ -188,7 +189,6 @@ impl Incoming {
                 self.expected = Some(next_batch);
                 self.lose();
             }
-            // What came before is not known to have been heard.
             None => {
                 self.expected = Some(next_batch);
                 self.ask_again();
@@ -212,6 +212,17 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The other gateway's numbers are not known yet, so a lost batch leaves no gap in them.
+    #[test]
+    fn a_round_whose_first_batch_was_lost_is_asked_for_again() {
+        let mut incoming = Incoming::default();
+        incoming.begin_anew();
+        let first = incoming.wanted;
+        assert_eq!(incoming.take(Instant::default(), 1), Ok(()));
+        assert!(!incoming.round_over(first), "batch 0 of it never came");
+        assert!(incoming.wanted != first && incoming.round_over(incoming.wanted));
+    }
 
     #[test]
     fn no_number_of_a_batch_is_too_high() {
