@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Instant, Meta, Side};
 use shield::kernel::HintKeys;
@@ -149,8 +150,8 @@ pub(crate) enum OrderKind {
     ShowLife(MacAddress),
     /// Send the peer this message of the link layer.
     Control(MacAddress, Vec<u8>),
-    /// Frames to this host go in clear from now on, first those that wait.
-    InClear(MacAddress),
+    /// Frames to this host go in clear from now on, first those that wait. After this time it is asked again.
+    InClear(MacAddress, Duration),
     /// Go by these rules from now on.
     Rules(Arc<Rules>),
     /// This peer has this address; ask again after that moment.
@@ -175,7 +176,7 @@ impl std::fmt::Debug for Order {
             OrderKind::Seal(..) => "Seal",
             OrderKind::ShowLife(_) => "ShowLife",
             OrderKind::Control(..) => "Control",
-            OrderKind::InClear(_) => "InClear",
+            OrderKind::InClear(..) => "InClear",
             OrderKind::Rules(_) => "Rules",
             OrderKind::Admit(..) => "Admit",
             OrderKind::Withdraw(..) => "Withdraw",

@@ -8,10 +8,10 @@ use bump::{ClockTrust, DropReason};
 use cll::Effect;
 use common::{Lan, Site, arp_frame, arp_request, datagram, ip, mac, settings};
 use identity::HostIdentity;
-use wire::EtherType;
-use wire::arp::Arp;
+use wire::arp::{Arp, Operation};
 use wire::cll::PacketType;
 use wire::cll::handshake::{set_site_tag, tagged_parts};
+use wire::{EtherType, MacAddress};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -294,6 +294,24 @@ fn flood_with_strangers(lan: &mut Lan, victim: usize, count: u32) {
     for frame in frames {
         lan.inject(victim, frame);
     }
+}
+
+/// A router asks for each address that a sweep from outside names.
+#[test]
+fn questions_for_nobody_keep_no_host_out() {
+    let mut lan = Lan::pair();
+    for number in 0..2 * cll::limits::HANDSHAKES_OPEN_MAX as u16 {
+        let [high, low] = number.to_be_bytes();
+        let (sender_mac, sender_ip, target_ip) = (mac(1), ip(1), [10, 1, high, low].into());
+        let (operation, target_mac) = (Operation::Request, MacAddress::ZERO);
+        let question = Arp { operation, sender_mac, sender_ip, target_mac, target_ip };
+        lan.send(0, arp_frame(MacAddress::BROADCAST, question));
+        lan.pass(Duration::from_millis(5));
+    }
+    assert_eq!(lan.hosts[0].cll.control.open_handshakes(), cll::limits::HANDSHAKES_OPEN_MAX);
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2));
+    assert_they_talk(&mut lan);
 }
 
 /// Two minutes after its start a host believes the time in a stranger's request, and a flood of them used up what all handshakes had.

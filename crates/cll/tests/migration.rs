@@ -304,6 +304,26 @@ fn a_host_in_clear_is_asked_again_from_time_to_time_and_frames_do_not_wait_for_i
     assert!((4..=12).contains(&handshakes), "two rounds of a few tries each: {handshakes}");
 }
 
+/// A host that joins a large LAN asks more hosts in a moment than it may sign for.
+#[test]
+fn who_could_not_be_asked_when_many_were_is_asked_in_a_moment() {
+    let mut lan = pair(Migration::Observe, Migration::Observe);
+    for number in 0..2 * cll::limits::SIGNATURES_PER_SECOND {
+        let [_, a, b, c] = number.to_be_bytes();
+        let mut frame = datagram(1, STRANGER, b"to nobody");
+        frame[..6].copy_from_slice(&[2, 7, 7, a, b, c]);
+        lan.send(0, frame);
+    }
+    lan.send(0, datagram(1, 2, b"in clear"));
+    assert!(!lan.hosts[0].established_with(2), "nothing was left for it");
+    for _ in 0..3 {
+        lan.pass(SECOND);
+        lan.send(0, datagram(1, 2, b"goes on"));
+    }
+    assert!(lan.hosts[0].established_with(2));
+    assert_eq!(lan.hosts[1].delivered.len(), 4, "and nothing was lost meanwhile");
+}
+
 #[test]
 fn groups_and_what_is_not_carried_pass_in_clear_until_mode_enforce() {
     let group = |from: u8, destination: MacAddress, ethertype: u16| {

@@ -20,7 +20,10 @@ use super::discovery::Addresses;
 use super::machines::Machine;
 use crate::event::{EndCause, Event};
 use crate::glimpse::Glimpse;
-use crate::limits::{CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY, FALL_BACK_AFTER};
+use crate::limits::{
+    ASK_AGAIN, ASK_AGAIN_UNASKED, CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY,
+    FALL_BACK_AFTER,
+};
 use crate::message::{OrderKind, PlainWord};
 use crate::migration::{Claim, Migration};
 use crate::origin::{Claims, Origin, Passage};
@@ -95,9 +98,8 @@ impl Clear {
         match wait {
             None if opened.is_err() => call.order(lane.0, OrderKind::GiveUp(mac)),
             None => {}
-            Some(wait) if wait.is_zero() || opened.is_err() || self.hosts.len() >= CLEAR_WAITING_MAX => {
-                go_in_clear(call, mac);
-            }
+            Some(_) if opened.is_err() => call.order_all(|| OrderKind::InClear(mac, ASK_AGAIN_UNASKED)),
+            Some(wait) if wait.is_zero() || self.hosts.len() >= CLEAR_WAITING_MAX => go_in_clear(call, mac),
             Some(wait) => _ = self.hosts.entry(mac).or_insert(call.now.since_boot + wait),
         }
     }
@@ -284,7 +286,7 @@ impl Others<'_> {
 }
 
 fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {
-    call.order_all(|| OrderKind::InClear(mac));
+    call.order_all(|| OrderKind::InClear(mac, ASK_AGAIN));
 }
 
 /// Counts what came in clear; frames for its sender go in clear from now on, unless it has a key or

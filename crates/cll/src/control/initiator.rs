@@ -217,7 +217,7 @@ impl Openings {
             return Ok(());
         }
         let now = call.now.since_boot;
-        if self.len() >= HANDSHAKES_OPEN_MAX || !call.core.signature_budget.take(now) {
+        if !call.core.signature_budget.take(now) || !self.has_room(call) {
             return Err(DropReason::HandshakeBudget);
         }
         let wait = known.addresses.wait(call, asked_ip, asked_mac);
@@ -242,6 +242,22 @@ impl Openings {
         self.by_id.insert(id, opening);
         self.sign(call, id);
         Ok(())
+    }
+
+    /// Whether one more may be open. The one that has waited longest for its answer makes room: whoever is there has answered
+    /// before his request is repeated, as a rule, and a sweep of addresses asks for many that nobody has.
+    fn has_room(&mut self, call: &mut Call<'_>) -> bool {
+        if self.len() < HANDSHAKES_OPEN_MAX {
+            return true;
+        }
+        let waits = |opening: &Opening| matches!(opening.state, State::Reply(_));
+        let longest = self.by_id.iter().find(|(_, opening)| waits(opening)).map(|(id, opening)| (*id, opening.started));
+        let Some((id, started)) = longest else { return false };
+        let is_due = call.now.since_boot.since(started) >= RETRANSMIT_FIRST;
+        if is_due {
+            self.give_up(call, id);
+        }
+        is_due
     }
 
     /// Gives openings that waited for a key pair one of the new ones.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bump::{DropReason, Fate, Frame, Instant, Ledger, Mailbox, Now, Side, sink};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -197,14 +198,14 @@ impl Clear {
     }
 
     /// Frames to this host go in clear from now on, if the mode allows it; whether it does.
-    fn go_to(&mut self, now: Now, mac: MacAddress) -> bool {
+    fn go_to(&mut self, now: Now, mac: MacAddress, ask_after: Duration) -> bool {
         if !self.rules.is_lenient_towards(mac) {
             return false;
         }
         if self.hosts.len() >= CLEAR_HOSTS_MAX && !self.hosts.contains_key(&mac) {
             self.hosts.pop_first();
         }
-        self.hosts.insert(mac, now.since_boot + ASK_AGAIN);
+        self.hosts.insert(mac, now.since_boot + ask_after);
         true
     }
 }
@@ -366,8 +367,8 @@ impl Lane {
     }
 
     /// Frames to this host go in clear from now on, first those that wait.
-    pub(super) fn go_in_clear(&mut self, now: Now, mac: MacAddress, out: &mut Outputs<'_>) {
-        if self.senders.knows(mac) || !self.clear.go_to(now, mac) {
+    pub(super) fn go_in_clear(&mut self, now: Now, mac: MacAddress, ask_after: Duration, out: &mut Outputs<'_>) {
+        if self.senders.knows(mac) || !self.clear.go_to(now, mac, ask_after) {
             return;
         }
         for held in self.hold.take(mac) {

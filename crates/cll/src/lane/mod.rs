@@ -242,7 +242,7 @@ impl bump::Lane for Lane {
             // A frame without payload: "I have the key, and I live".
             OrderKind::ShowLife(peer) => self.send_own(peer, InnerHeader::NOTHING, &[], &mut out),
             OrderKind::Control(peer, message) => self.send_own(peer, InnerHeader::CONTROL, &message, &mut out),
-            OrderKind::InClear(peer) => self.go_in_clear(now, peer, &mut out),
+            OrderKind::InClear(peer, ask_after) => self.go_in_clear(now, peer, ask_after, &mut out),
             OrderKind::Rules(rules) => self.clear.set_rules(rules),
             OrderKind::Admit(peer, address, until) => self.admitted.admit(peer, address, until),
             OrderKind::Withdraw(peer, address) => self.admitted.withdraw(peer, address),
@@ -271,7 +271,7 @@ impl bump::Lane for Lane {
             | OrderKind::Seal(peer, _)
             | OrderKind::ShowLife(peer)
             | OrderKind::Control(peer, _)
-            | OrderKind::InClear(peer)
+            | OrderKind::InClear(peer, _)
             | OrderKind::Admit(peer, ..)
             | OrderKind::Withdraw(peer, _)
             | OrderKind::GiveUp(peer) => Torn::Host(peer.0),
