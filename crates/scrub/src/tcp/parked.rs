@@ -223,11 +223,16 @@ impl Parking {
         again
     }
 
-    /// The oldest frame of each half whose time it is, as many as one look may ask; a later look asks
-    /// the others.
+    /// The oldest frame of each half whose time it is, as many as one look may ask. Those whose time
+    /// it has been for longest come first: if there are more than can be asked between two
+    /// questions, each has its turn before anybody has another.
     fn ask_again(&mut self, now: Instant) -> Vec<Parked> {
-        let due = self.flights.values_mut().filter(|flight| flight.asks_at <= now);
-        due.take(PARKED_ASKS_PER_LOOK).filter_map(|flight| flight.ask(now)).collect()
+        let mut due: Vec<_> = self.flights.values_mut().filter(|flight| flight.asks_at <= now).collect();
+        if due.len() > PARKED_ASKS_PER_LOOK {
+            due.select_nth_unstable_by_key(PARKED_ASKS_PER_LOOK, |flight| flight.asks_at);
+            due.truncate(PARKED_ASKS_PER_LOOK);
+        }
+        due.into_iter().filter_map(|flight| flight.ask(now)).collect()
     }
 
     /// When [`look`](Parking::look) next has something to do.
@@ -347,5 +352,30 @@ mod tests {
         let later = NOW + PARKED_ASK_AGAIN;
         assert_eq!(parking.look(later).len(), PARKED_ASKS_PER_LOOK);
         assert_eq!(parking.look(later + PARKED_LOOK_INTERVAL).len(), 10);
+    }
+
+    /// With more halves than may be asked between two questions each is asked, and nobody twice
+    /// before all others.
+    #[test]
+    fn many_halves_are_asked_in_turn() {
+        let mut parking = Parking::default();
+        let halves: Index = 5000;
+        (0..halves).for_each(|index| park(&mut parking, NOW, (index, 0), &mut index.to_be_bytes()));
+        let mut asked = vec![0_u32; halves as usize];
+        while let Some(at) = parking.deadline() {
+            let again = parking.look(at);
+            assert!(again.len() <= PARKED_ASKS_PER_LOOK);
+            for frame in again {
+                let index = frame.bytes.iter().fold(0, |index, byte| index << 8 | usize::from(*byte));
+                asked[index] += 1;
+            }
+            let fewest = asked.iter().min().copied().unwrap_or_default();
+            assert!(asked.iter().all(|times| *times <= fewest + 1), "somebody twice before another");
+        }
+        assert!(
+            asked.iter().all(|times| *times >= 1),
+            "{} were never asked",
+            asked.iter().filter(|times| **times == 0).count()
+        );
     }
 }
