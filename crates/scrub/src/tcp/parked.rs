@@ -3,7 +3,7 @@
 //! After a takeover what comes of a connection becomes questions, until its receiver has answered
 //! one. If the segments were gone with that, their sender would send them again when its timer says
 //! so, and timers double: after an outage of a quarter of a second that is one of half a second
-//! more. So they wait here, as they came, and are judged in the order of their numbers when the
+//! more. So they wait here, as they came, and are judged in the order in which they came when the
 //! answer is there. A question or its answer may be lost, so it is asked again before the sender
 //! would.
 //!
@@ -12,6 +12,7 @@
 //!
 //! [`catch_up`]: crate::tcp::adoption::catch_up
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use bump::{Frame, Instant, Meta, Side};
@@ -36,6 +37,11 @@ impl Parked {
     fn cost(&self) -> usize {
         self.bytes.len() + PARKED_OVERHEAD_BYTES
     }
+
+    /// Which of two stands first in the stream.
+    fn in_stream(&self, other: &Parked) -> Ordering {
+        ahead(self.sequence, other.sequence).cmp(&0)
+    }
 }
 
 /// What became of segments that had to wait after a takeover.
@@ -58,7 +64,9 @@ pub struct Waits {
 /// What waits of one half of a connection.
 #[derive(Debug)]
 struct Flight {
-    /// In the order of their sequence numbers.
+    /// In the order in which they came. In that of their numbers one that was lost and sent again
+    /// would go before what was sent earlier, which its timestamp makes old: its receiver drops
+    /// that (RFC 7323, section 5.3).
     frames: Vec<Parked>,
     cost_bytes: usize,
     since: Instant,
@@ -71,14 +79,13 @@ impl Flight {
         Flight { frames: Vec::new(), cost_bytes: 0, since: now, asks_at: now + PARKED_ASK_AGAIN }
     }
 
-    /// Enters a frame at its place. False for one that is there already: the first one stays.
+    /// Enters a frame. False for one that is there already: the first one stays.
     fn insert(&mut self, frame: Parked) -> bool {
-        let place = self.frames.partition_point(|other| ahead(other.sequence, frame.sequence) < 0);
-        if self.frames.get(place).is_some_and(|other| other.sequence == frame.sequence) {
+        if self.frames.iter().any(|other| other.sequence == frame.sequence) {
             return false;
         }
         self.cost_bytes += frame.cost();
-        self.frames.insert(place, frame);
+        self.frames.push(frame);
         true
     }
 
@@ -86,9 +93,9 @@ impl Flight {
     fn shrink(&mut self, share: usize) -> u64 {
         let before = self.frames.len();
         while (self.cost_bytes > share || self.frames.len() > PARKED_FRAMES_MAX)
-            && let Some(latest) = self.frames.pop()
+            && let Some((latest, _)) = self.frames.iter().enumerate().max_by(|(_, a), (_, b)| a.in_stream(b))
         {
-            self.cost_bytes -= latest.cost();
+            self.cost_bytes -= self.frames.remove(latest).cost();
         }
         (before - self.frames.len()) as u64
     }
@@ -96,7 +103,7 @@ impl Flight {
     /// The frame that is to become a question once more.
     fn ask(&mut self, now: Instant) -> Option<Parked> {
         self.asks_at = now + PARKED_ASK_AGAIN;
-        self.frames.first().cloned()
+        self.frames.iter().min_by(|a, b| a.in_stream(b)).cloned()
     }
 }
 
@@ -183,7 +190,7 @@ impl Parking {
         });
     }
 
-    /// What waited for the answer that came just now, in order.
+    /// What waited for the answer that came just now, as it came.
     pub(crate) fn take_answered(&mut self) -> Vec<Parked> {
         let flight = self.answered.take().and_then(|half| self.flights.remove(&half));
         flight.map_or_else(Vec::new, |flight| flight.frames)
@@ -269,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_waits_for_its_own_answer_and_goes_on_in_order() {
+    fn a_flight_waits_for_its_own_answer_and_goes_on_as_it_came() {
         let mut parking = Parking::default();
         let sequences = [3, u32::MAX, 7, 3];
         for (number, sequence) in sequences.into_iter().enumerate() {
@@ -279,7 +286,7 @@ mod tests {
         assert_eq!(answered(&mut parking, 3), [[0; 60]; 0]);
         parking.note(1, None, Some(Side::TRUSTED));
         assert!(parking.take_answered().is_empty(), "what the other end sends was not asked about");
-        assert_eq!(answered(&mut parking, 1), [[1; 60], [0; 60], [2; 60]], "the first one of a number stays");
+        assert_eq!(answered(&mut parking, 1), [[0; 60], [1; 60], [2; 60]], "the first one of a number stays");
         assert_eq!(answered(&mut parking, 1), [[0; 60]; 0], "once");
         assert_eq!(answered(&mut parking, 2), [[9; 60]]);
         assert_eq!((parking.flights.len(), parking.waits().kept), (0, 4));
@@ -319,7 +326,7 @@ mod tests {
         for sequence in (0..100).rev() {
             park(&mut parking, NOW, (1, sequence), &mut [sequence as u8; 60]);
         }
-        let expected: Vec<_> = (0..PARKED_FRAMES_MAX).map(|sequence| vec![sequence as u8; 60]).collect();
+        let expected: Vec<_> = (0..PARKED_FRAMES_MAX).rev().map(|sequence| vec![sequence as u8; 60]).collect();
         assert_eq!(answered(&mut parking, 1), expected);
         assert_eq!(parking.waits().no_room as usize, 100 - PARKED_FRAMES_MAX);
     }
