@@ -13,11 +13,11 @@ use crate::limits::PROOF_TIME;
 use crate::rule::Rule;
 use crate::settings::Adopt;
 use crate::tcp::closing;
-use crate::tcp::established::{Agreed, Established, Half};
+use crate::tcp::established::{Agreed, Established, Fin, Half};
 use crate::tcp::flow::{State, Work};
 use crate::tcp::question;
 use crate::tcp::segment::{Segment, flag};
-use crate::tcp::serial::{ahead, later};
+use crate::tcp::serial::{ahead, is_within, later};
 use crate::tcp::shift::Shift;
 
 /// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows sixteen times as much, but hosts
@@ -121,6 +121,39 @@ fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
     work.context.acted(Rule::TcpHandshake);
 }
 
+/// Where a segment lies by what another scrubber told of its sender, and its sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lies {
+    /// Where its receiver takes it.
+    Inside(u32),
+    /// Further than the window that was told. More may have been granted since.
+    Beyond(u32),
+    /// Where no receiver takes it.
+    Outside,
+}
+
+/// Where `segment` lies, if it is one that is sent again until it is acknowledged: judged as
+/// [`stream`](crate::tcp::stream) does (RFC 9293, section 3.10.7.4), but that the window is as old
+/// as what was told.
+pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
+    if !segment.says() || segment.flags & (flag::SYN | flag::RST) != 0 {
+        return None;
+    }
+    let sequence = segment.sequence;
+    let end = segment.end().wrapping_add(u32::from(segment.has(flag::FIN)));
+    let has_data = !segment.data().is_empty();
+    let is_behind = |limit: u32| ahead(sequence, limit) >= i32::from(!has_data);
+    let is_acknowledged = ahead(end, sender.unacknowledged) <= 0;
+    if is_acknowledged || matches!(sender.fin, Fin::At(fin) if is_behind(fin)) {
+        return Some(Lies::Outside);
+    }
+    if !is_behind(sender.edge.wrapping_add(1)) {
+        return Some(Lies::Inside(sequence));
+    }
+    let is_near = ahead(sequence, sender.unacknowledged).unsigned_abs() <= DISTANCE_MAX;
+    Some(if is_near { Lies::Beyond(sequence) } else { Lies::Outside })
+}
+
 /// Goes on with a connection of which another scrubber told. What passed there and is not
 /// acknowledged is not known here: so the receiver of each scrubbed half says first how far it is,
 /// and until then what comes becomes a question, which it answers. True for a segment that did.
@@ -133,7 +166,7 @@ pub(crate) fn catch_up(
 ) -> Result<bool, DropReason> {
     let (from, to) = (work.context.from, work.context.from.other());
     let is_reset = work.segment.has(flag::RST);
-    if awaits[to as usize] && !is_reset {
+    if awaits[to as usize] && !is_reset && has_say(work, sender) {
         hear_word(work, sender, receiver, awaits)?;
     }
     if !awaits[from as usize] || !work.context.scrubs() {
@@ -145,6 +178,15 @@ pub(crate) fn catch_up(
         ask(work, Some(sender.unacknowledged));
     }
     Ok(true)
+}
+
+/// Whether what the segment acknowledges counts. Of an untrusted host it does where its own number
+/// is one that the trusted host takes, which is checked first (RFC 9293, section 3.10.7.4). Who does
+/// not see the connection would have to guess both.
+fn has_say(work: &Work<'_, '_, '_>, sender: &Half) -> bool {
+    let first = sender.unacknowledged.wrapping_sub(sender.window_max);
+    let is_taken = is_within(work.segment.sequence, first, sender.edge.wrapping_add(1));
+    is_taken || work.context.from == Side::TRUSTED
 }
 
 /// What the segment acknowledges is how far the other half is. A trusted host is believed; an

@@ -331,8 +331,13 @@ impl Established {
         Ok(())
     }
 
+    /// Whether a host has reset it.
+    pub(crate) fn is_reset(&self) -> bool {
+        self.halves.iter().any(|half| half.is_reset)
+    }
+
     pub(crate) fn class(&self) -> Class {
-        if self.halves.iter().any(|half| half.is_reset) || self.halves.iter().all(Half::is_closed) {
+        if self.is_reset() || self.halves.iter().all(Half::is_closed) {
             Class::Closed
         } else if self.halves.iter().any(|half| matches!(half.fin, Fin::At(_))) {
             Class::Closing
@@ -349,7 +354,7 @@ impl Established {
         if self.agreed.is_known && self.opened_at == segment.sequence {
             return false;
         }
-        if from == Side::TRUSTED || self.halves.iter().any(|half| half.is_reset) {
+        if from == Side::TRUSTED || self.is_reset() {
             return true;
         }
         if self.class() != Class::Closed {

@@ -14,7 +14,7 @@ use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::keys::Subject;
 use crate::limits;
-use crate::tcp::adoption::AwaitProof;
+use crate::tcp::adoption::{self, AwaitProof, Lies};
 use crate::tcp::established::Established;
 use crate::tcp::events::Events;
 use crate::tcp::handshake::{AwaitAck, AwaitSynAck};
@@ -286,6 +286,13 @@ impl State {
     /// Whether the receiver of what side `from` sends must say first how far it is.
     pub(crate) fn awaits_word_on(&self, from: Side) -> bool {
         matches!(self, State::Established(established) if established.awaits[from as usize])
+    }
+
+    /// Where a segment from side `from` lies, if it becomes a question and would be sent again.
+    pub(crate) fn lies(&self, from: Side, segment: &Segment<'_>) -> Option<Lies> {
+        let State::Established(established) = self else { return None };
+        let is_asked = established.awaits[from as usize] && !established.is_reset();
+        is_asked.then(|| adoption::lies(segment, &established.halves[from as usize])).flatten()
     }
 
     /// Gives back all memory.

@@ -154,7 +154,7 @@ impl Flows {
             flow.shift.back(segment);
         }
         let (from, to) = (context.from, context.from.other());
-        let says = segment.says().then_some(segment.sequence);
+        let asked = flow.state.lies(from, segment);
         let was_awaited = flow.state.awaits_word_on(to);
         let mut work = Work {
             segment,
@@ -170,7 +170,6 @@ impl Flows {
         if judged.is_ok() {
             flow.pass(context, ip, segment);
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
-            let asked = says.filter(|_| flow.state.awaits_word_on(from));
             self.parking.note(index, asked, has_spoken.then_some(to));
         }
         made::finish(&mut self.made, flow.shift, flow.hop_limit);

@@ -8,7 +8,9 @@
 //! would.
 //!
 //! Nobody is shut out by others: all have the same share, so the more there are, the less each has,
-//! and who comes last has as much as who was first.
+//! and who comes last has as much as who was first. Who does not see a connection and guesses takes
+//! no room from it: what is furthest in the stream is given up first, and that is what lies beyond
+//! the window that was told ([`Lies`]).
 //!
 //! [`catch_up`]: crate::tcp::adoption::catch_up
 
@@ -21,6 +23,7 @@ use crate::limits::{
     PARKED_ASK_AGAIN, PARKED_ASKS_PER_LOOK, PARKED_FRAMES_MAX, PARKED_LOOK_INTERVAL, PARKED_MAX_BYTES,
     PARKED_OVERHEAD_BYTES, PARKED_SHARE, PARKED_TIME,
 };
+use crate::tcp::adoption::Lies;
 use crate::tcp::serial::ahead;
 use crate::tcp::table::Index;
 
@@ -57,6 +60,8 @@ pub struct Waits {
     pub in_vain: u64,
     /// Frames for which there was no room, or that made room for older ones.
     pub no_room: u64,
+    /// Frames that were not kept: no receiver takes what lies so far from what was told of it.
+    pub outside: u64,
     /// Questions that were asked again.
     pub asked_again: u64,
 }
@@ -118,8 +123,8 @@ pub(crate) struct Parking {
     places: usize,
     /// When it is looked for those that are to be asked again, or waited in vain.
     looks_at: Option<Instant>,
-    /// The connection whose segment became a question just now, and its sequence number.
-    asked: Option<(Index, u32)>,
+    /// The connection whose segment became a question just now, and where that lies.
+    asked: Option<(Index, Lies)>,
     /// Whose receiver has just answered.
     answered: Option<Half>,
     waits: Waits,
@@ -136,25 +141,31 @@ impl Parking {
         self.asked = None;
     }
 
-    /// Of the connection at `index` a segment with this number became a question, or one from the
+    /// Of the connection at `index` a segment that lies there became a question, or one from the
     /// other side answers what `answered` has sent.
-    pub(crate) fn note(&mut self, index: Index, asked: Option<u32>, answered: Option<Side>) {
-        self.asked = asked.map(|sequence| (index, sequence));
+    pub(crate) fn note(&mut self, index: Index, asked: Option<Lies>, answered: Option<Side>) {
+        self.asked = asked.map(|lies| (index, lies));
         self.answered = answered.map(|sender| (index, sender));
     }
 
     /// Keeps `frame`, if it is the one that became a question and its half has room. What is oldest
     /// in the stream stays: its sender waits longest for that.
     pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
-        let Some((index, sequence)) = self.asked.take() else { return };
+        let Some((index, lies)) = self.asked.take() else { return };
+        let (Lies::Inside(sequence) | Lies::Beyond(sequence)) = lies else {
+            self.waits.outside += 1;
+            return;
+        };
         let half = (index, from);
         if !self.flights.contains_key(&half) {
             self.make_place();
         }
         let share = self.share();
         let flight = self.flights.entry(half).or_insert_with(|| Flight::begin(now));
-        // The question that this one becomes is under way.
-        flight.since = now;
+        // The question that this one becomes is under way. A stranger's guess prolongs no wait.
+        if lies == Lies::Inside(sequence) {
+            flight.since = now;
+        }
         if flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence }) {
             self.waits.kept += 1;
             self.waits.no_room += flight.shrink(share);
@@ -262,7 +273,7 @@ mod tests {
     const NOW: Instant = Instant::from_millis(1000);
 
     fn park(parking: &mut Parking, now: Instant, (index, sequence): (Index, u32), bytes: &mut [u8]) {
-        parking.note(index, Some(sequence), None);
+        parking.note(index, Some(Lies::Inside(sequence)), None);
         parking.park(now, Side::UNTRUSTED, &Frame { bytes, meta: Meta::plain() });
     }
 
@@ -295,7 +306,7 @@ mod tests {
     #[test]
     fn nothing_waits_that_asked_nothing() {
         let mut parking = Parking::default();
-        parking.note(1, Some(5), None);
+        parking.note(1, Some(Lies::Inside(5)), None);
         parking.put_down();
         parking.park(NOW, Side::UNTRUSTED, &Frame { bytes: &mut [1; 60], meta: Meta::plain() });
         assert_eq!((answered(&mut parking, 1), parking.deadline()), (Vec::new(), None));
@@ -384,5 +395,18 @@ mod tests {
             "{} were never asked",
             asked.iter().filter(|times| **times == 0).count()
         );
+    }
+
+    #[test]
+    fn what_lies_beyond_prolongs_no_wait() {
+        let mut parking = Parking::default();
+        park(&mut parking, NOW, (1, 5), &mut [5; 60]);
+        for passed in 1..24 {
+            parking.note(1, Some(Lies::Beyond(70_000 + passed)), None);
+            let now = NOW + Duration::from_millis(100) * passed;
+            parking.park(now, Side::UNTRUSTED, &Frame { bytes: &mut [0; 60], meta: Meta::plain() });
+        }
+        parking.look(NOW + PARKED_TIME);
+        assert_eq!((parking.flights.len(), parking.waits().in_vain), (0, 24));
     }
 }

@@ -2,11 +2,92 @@
 
 use super::*;
 
-/// A gate that has not heard yet how far the hosts of a connection with timestamps are.
+fn both() -> Settings {
+    Settings { both_directions: true, ..plain() }
+}
+
+/// A gate that has not heard yet how far the hosts of an open connection are.
+fn took_over(settings: impl Fn() -> Settings) -> Gate {
+    let mut first = followed(settings());
+    first.open();
+    successor(&mut first, settings())
+}
+
+/// The same for a connection with timestamps.
 fn took_over_with_stamps() -> Gate {
     let mut first = followed(plain());
     first.open_with_stamps(1, 1);
     successor(&mut first, plain())
+}
+
+fn heard(out: &Out) -> Vec<u8> {
+    out.inside.iter().flat_map(|seg| seg.data.clone()).collect()
+}
+
+/// Who does not see a connection guesses its numbers: all of them cost the same (RFC 5961, section
+/// 1.2). A window of 60,000 bytes was told, and what lies outside takes no room from what is inside.
+#[test]
+fn a_stranger_who_guesses_takes_no_room_from_the_connection() {
+    let before: Vec<u32> = (1..100).map(|number| C - 200_000 + 1000 * number).collect();
+    let beyond: Vec<u32> = (0..100).map(|number| C + 60_001 + 1000 * number).collect();
+    let around: Vec<u32> = (1..64).map(|number| C.wrapping_add(number << 26)).collect();
+    for (name, guesses) in [("before", before), ("beyond", beyond), ("around", around)] {
+        let mut gate = took_over(plain);
+        let guess = |gate: &mut Gate| {
+            for sequence in &guesses {
+                let question = gate.client(seg(ACK, *sequence, S).data(&[b'!'; 1000]));
+                assert_eq!(heard(&question), b"", "{name}");
+            }
+        };
+        guess(&mut gate);
+        let flight: Vec<u8> = (0..10_000_u32).map(|at| (at / 1000) as u8).collect();
+        for (number, piece) in (0..).zip(flight.chunks(1000)) {
+            gate.client(seg(ACK, C + 1000 * number, S).data(piece));
+        }
+        guess(&mut gate);
+        let answer = gate.server(seg(ACK, S, C));
+        assert_eq!(heard(&answer)[..10_000], flight, "{name}");
+    }
+}
+
+/// What no receiver takes is not kept, and that is counted.
+#[test]
+fn what_lies_outside_or_is_no_data_does_not_wait() {
+    let mut gate = took_over(plain);
+    for sequence in [C - 1000, C - 4, C.wrapping_add(1 << 31), C + (1 << 26) + 1] {
+        gate.client(seg(ACK, sequence, S).data(b"word"));
+    }
+    let waits = gate.scrubber.waits();
+    assert_eq!((waits.kept, waits.outside), (0, 4));
+    gate.client(seg(RST | ACK, C, S).data(b"word"));
+    gate.client(seg(SYN, C, 0).data(b"word"));
+    assert_eq!(gate.scrubber.waits(), waits, "resets and SYNs became questions of their own kind");
+    gate.client(seg(ACK, C - 2, S).data(b"word"));
+    assert_eq!(gate.scrubber.waits().kept, 1, "a part of it is new");
+}
+
+#[test]
+fn nothing_waits_behind_the_end_of_the_stream() {
+    let mut first = followed(plain());
+    first.open();
+    first.client(seg(ACK | FIN, C, S));
+    let mut second = successor(&mut first, plain());
+    second.client(seg(ACK, C + 1, S).data(b"more"));
+    assert_eq!((second.scrubber.waits().kept, second.scrubber.waits().outside), (0, 1));
+    second.client(seg(ACK | FIN, C, S));
+    assert_eq!(second.scrubber.waits().kept, 1, "the end itself");
+}
+
+/// Its number is checked before what it acknowledges (RFC 9293, section 3.10.7.4).
+#[test]
+fn a_stranger_who_guesses_does_not_answer_for_a_host() {
+    let mut gate = took_over(both);
+    assert_eq!(gate.server(seg(ACK, S, C).data(b"reply")).to_client().data, b"");
+    for number in 1..64_u32 {
+        gate.client(seg(ACK, C.wrapping_add(number << 26), S + 1_000_000));
+    }
+    let answer = gate.client(seg(ACK, C, S));
+    assert_eq!(answer.to_client().data, b"reply");
 }
 
 /// The first of a flight was lost and came last, so its timestamp is the newest: let go before the
