@@ -173,6 +173,7 @@ pub(crate) fn catch_up(
         return Ok(false);
     }
     if is_reset {
+        may_reset(work, sender)?;
         question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
     } else {
         ask(work, Some(sender.unacknowledged));
@@ -187,6 +188,14 @@ fn has_say(work: &Work<'_, '_, '_>, sender: &Half) -> bool {
     let first = sender.unacknowledged.wrapping_sub(sender.window_max);
     let is_taken = is_within(work.segment.sequence, first, sender.edge.wrapping_add(1));
     is_taken || work.context.from == Side::TRUSTED
+}
+
+/// Refuses a reset that no receiver believes or asks about (RFC 5961, section 3.2). The window is as
+/// old as what was told, so what may be under way counts as inside.
+fn may_reset(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
+    let last = later(sender.edge, sender.unacknowledged.wrapping_add(DISTANCE_MAX));
+    let is_outside = !is_within(work.segment.sequence, sender.unacknowledged, last);
+    work.context.refuse_if(is_outside, Rule::TcpReset, DropReason::TcpReset)
 }
 
 /// What the segment acknowledges is how far the other half is. A trusted host is believed; an

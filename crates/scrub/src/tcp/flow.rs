@@ -295,6 +295,15 @@ impl State {
         is_asked.then(|| adoption::lies(segment, &established.halves[from as usize])).flatten()
     }
 
+    /// Whether nothing that is sent again goes on any more: a host has reset it, or it ended here.
+    pub(crate) fn is_cut(&self) -> bool {
+        match self {
+            State::Established(established) => established.is_reset(),
+            State::Ended(_) => true,
+            State::AwaitSynAck(_) | State::AwaitAck(_) | State::AwaitProof(_) => false,
+        }
+    }
+
     /// Gives back all memory.
     pub(crate) fn give_back(&mut self, memory: &mut Memory) {
         if let State::Established(established) = self {

@@ -286,6 +286,7 @@ impl Flows {
 
     /// Forgets a connection, of which nothing is told.
     fn remove(&mut self, index: Index) -> Option<Flow> {
+        self.parking.end(index);
         let mut flow = self.table.remove(index)?;
         flow.state.give_back(&mut self.memory);
         Some(flow)
@@ -351,6 +352,9 @@ impl Flows {
     fn touch(&mut self, index: Index, now: Instant) {
         let last_seen = self.table.get(index).map_or(0, |flow| flow.last_seen);
         let was_over = self.table.touch(index, seconds(now)).is_none_or(Class::is_over);
+        if self.table.get(index).is_some_and(|flow| flow.state.is_cut()) {
+            self.parking.end(index);
+        }
         if let Some(flow) = self.table.get(index).filter(|flow| !was_over && flow.place.class().is_over()) {
             let over = ended::over(&flow.state);
             self.ends.enter(flow, if over == Over::Silent { last_seen } else { flow.last_seen }, over);

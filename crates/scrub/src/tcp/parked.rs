@@ -62,6 +62,8 @@ pub struct Waits {
     pub no_room: u64,
     /// Frames that were not kept: no receiver takes what lies so far from what was told of it.
     pub outside: u64,
+    /// Those whose connection was reset, or ended here, before their receiver had answered.
+    pub ended: u64,
     /// Questions that were asked again.
     pub asked_again: u64,
 }
@@ -211,6 +213,14 @@ impl Parking {
     pub(crate) fn settle(&mut self, went_on: bool) {
         let count = if went_on { &mut self.waits.went_on } else { &mut self.waits.refused };
         *count += 1;
+    }
+
+    /// The connection at `index` is gone, or its receiver knows none: nobody's word is waited for.
+    pub(crate) fn end(&mut self, index: Index) {
+        for side in [Side::TRUSTED, Side::UNTRUSTED] {
+            let flight = self.flights.remove(&(index, side));
+            self.waits.ended += flight.map_or(0, |flight| flight.frames.len() as u64);
+        }
     }
 
     /// Forgets all that waits.

@@ -24,8 +24,8 @@ fn heard(out: &Out) -> Vec<u8> {
     out.inside.iter().flat_map(|seg| seg.data.clone()).collect()
 }
 
-/// Who does not see a connection guesses its numbers: all of them cost the same (RFC 5961, section
-/// 1.2). A window of 60,000 bytes was told, and what lies outside takes no room from what is inside.
+/// Who does not see a connection guesses its numbers (RFC 5961, section 1.2). A window of 60,000
+/// bytes was told, and what lies outside takes no room from what is inside.
 #[test]
 fn a_stranger_who_guesses_takes_no_room_from_the_connection() {
     let before: Vec<u32> = (1..100).map(|number| C - 200_000 + 1000 * number).collect();
@@ -88,6 +88,80 @@ fn a_stranger_who_guesses_does_not_answer_for_a_host() {
     }
     let answer = gate.client(seg(ACK, C, S));
     assert_eq!(answer.to_client().data, b"reply");
+}
+
+/// The host that was asked knows no such connection, and says so.
+#[test]
+fn a_reset_of_the_host_that_was_asked_ends_the_waiting() {
+    let word = |from| if from == Side::UNTRUSTED { seg(ACK, C, S) } else { seg(ACK, S, C) }.data(b"word");
+    let sides: [(fn() -> Settings, Side); 3] =
+        [(plain, Side::UNTRUSTED), (both, Side::UNTRUSTED), (both, Side::TRUSTED)];
+    for (settings, from) in sides {
+        let mut gate = took_over(settings);
+        let left = |out: Out| [out.inside, out.outside].concat();
+        let question = left(gate.pass(from, &word(from)));
+        let reset = seg(RST, question[0].acknowledgement, 0);
+        let to = if from == Side::UNTRUSTED { gate.server(reset).outside } else { gate.client(reset).inside };
+        assert!(question[0].data.is_empty() && to[0].has(RST), "{to:?}");
+        assert_eq!(gate.elapse(PARKED_TIME), Out::default(), "nobody is asked any more");
+        let again = left(gate.pass(from, &word(from)));
+        assert_eq!(again[0].data, b"", "it may have been lost: who goes on hears it again");
+        assert_eq!(gate.elapse(PARKED_TIME), Out::default());
+        let waits = gate.scrubber.waits();
+        assert_eq!((waits.kept, waits.ended, waits.in_vain, waits.asked_again), (1, 1, 0, 0));
+    }
+}
+
+/// As that of the untrusted host where only its half is scrubbed (RFC 5961, section 3.2).
+#[test]
+fn a_reset_before_its_receiver_has_spoken_is_a_question_if_it_may_be_right() {
+    for (settings, side, first, other) in
+        [(plain as fn() -> Settings, Side::UNTRUSTED, C, S), (both as fn() -> Settings, Side::TRUSTED, S, C)]
+    {
+        let mut gate = took_over(settings);
+        for outside in [first - 1, first.wrapping_add(1 << 31), first.wrapping_sub(1 << 26)] {
+            gate.pass(side, &seg(RST, outside, 0)).is_dropped_for(Reason::TcpReset);
+        }
+        let question = gate.pass(side, &seg(RST, first + 7, 0));
+        let asked = if side == Side::TRUSTED { question.to_client() } else { question.to_server() };
+        assert!(!asked.has(RST) && asked.sequence == first - 1, "{asked:?}");
+        gate.pass(side.other(), &seg(ACK, other, first));
+        let reset = gate.pass(side, &seg(RST, first, 0));
+        let left = if side == Side::TRUSTED { reset.to_client() } else { reset.to_server() };
+        assert!(left.has(RST), "{left:?}");
+    }
+}
+
+/// Where both directions are scrubbed and neither host was heard, a reset asks its receiver, and
+/// what that answers asks for the reset once more.
+#[test]
+fn a_reset_is_not_lost_where_both_directions_are_scrubbed() {
+    let mut gate = took_over(both);
+    // What it acknowledges is older than what was told.
+    gate.client(seg(ACK, C, S - 9).data(b"word"));
+    let question = gate.server(seg(RST, S, 0));
+    assert!(!question.to_client().has(RST));
+    let answer = gate.client(seg(ACK, C + 4, S));
+    assert_eq!((answer.to_server().data.len(), answer.to_server().acknowledgement), (0, S));
+    assert!(gate.server(seg(RST, S, 0)).to_client().has(RST));
+    assert_eq!(gate.elapse(PARKED_TIME), Out::default());
+    assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().in_vain), (1, 0));
+}
+
+/// The place of a connection that is gone is another one's.
+#[test]
+fn what_waits_ends_with_its_connection() {
+    let ends: [fn(&mut Gate); 2] = [
+        |gate| drop(gate.server(seg(SYN, S + 1_000_000, 0))),
+        |gate| assert!(gate.scrubber.block(gate.now, &gate.id())),
+    ];
+    for end in ends {
+        let mut gate = took_over(plain);
+        gate.client(seg(ACK, C, S).data(b"word"));
+        end(&mut gate);
+        assert_eq!(gate.elapse(PARKED_TIME), Out::default());
+        assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().asked_again), (1, 0));
+    }
 }
 
 /// The first of a flight was lost and came last, so its timestamp is the newest: let go before the
