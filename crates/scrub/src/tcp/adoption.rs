@@ -12,17 +12,13 @@ use bump::{DropReason, Side};
 use crate::limits::PROOF_TIME;
 use crate::rule::Rule;
 use crate::settings::Adopt;
+use crate::tcp::catch_up::{DISTANCE_MAX, ask};
 use crate::tcp::closing;
-use crate::tcp::established::{Agreed, Established, Fin, Half};
-use crate::tcp::flow::{State, Work};
-use crate::tcp::question;
+use crate::tcp::established::Established;
 use crate::tcp::segment::{Segment, flag};
-use crate::tcp::serial::{ahead, is_within, later};
+use crate::tcp::serial::ahead;
 use crate::tcp::shift::Shift;
-
-/// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows sixteen times as much, but hosts
-/// have far less under way, and the wider this is the more numbers agree by chance.
-const DISTANCE_MAX: u32 = 1 << 26;
+use crate::tcp::work::Work;
 
 /// A connection of which one side was heard.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +52,7 @@ impl AwaitProof {
         AwaitProof { heard: None, acknowledged: None, since: now }
     }
 
-    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         if work.segment.has(flag::RST) {
             return self.disprove(work);
         }
@@ -94,7 +90,7 @@ impl AwaitProof {
     }
 
     /// The trusted host knows no such connection, and says so. An untrusted host has no say.
-    fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         work.context.refuse_if(work.context.from == Side::UNTRUSTED, Rule::TcpReset, DropReason::TcpNoConnection)?;
         closing::reset_form(work);
         Ok(None)
@@ -109,119 +105,8 @@ impl Heard {
     }
 }
 
-/// Makes the segment a question that every host answers, whether it has such a connection or not: a
-/// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its receiver
-/// a segment without data is not answered.
-fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
-    let segment = &mut *work.segment;
-    segment.truncate(0);
-    let known = unacknowledged.filter(|known| ahead(*known, segment.sequence) < 0);
-    segment.sequence = known.unwrap_or(segment.sequence).wrapping_sub(1);
-    (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
-    work.context.acted(Rule::TcpHandshake);
-}
-
-/// Where a segment lies by what another scrubber told of its sender, and its sequence number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lies {
-    /// Where its receiver takes it.
-    Inside(u32),
-    /// Further than the window that was told. More may have been granted since.
-    Beyond(u32),
-    /// Where no receiver takes it.
-    Outside,
-}
-
-/// Where `segment` lies, if it is one that is sent again until it is acknowledged: judged as
-/// [`stream`](crate::tcp::stream) does (RFC 9293, section 3.10.7.4), but that the window is as old
-/// as what was told.
-pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
-    if !segment.says() || segment.flags & (flag::SYN | flag::RST) != 0 {
-        return None;
-    }
-    let sequence = segment.sequence;
-    let end = segment.end().wrapping_add(u32::from(segment.has(flag::FIN)));
-    let has_data = !segment.data().is_empty();
-    let is_behind = |limit: u32| ahead(sequence, limit) >= i32::from(!has_data);
-    let is_acknowledged = ahead(end, sender.unacknowledged) <= 0;
-    if is_acknowledged || matches!(sender.fin, Fin::At(fin) if is_behind(fin)) {
-        return Some(Lies::Outside);
-    }
-    if !is_behind(sender.edge.wrapping_add(1)) {
-        return Some(Lies::Inside(sequence));
-    }
-    let is_near = ahead(sequence, sender.unacknowledged).unsigned_abs() <= DISTANCE_MAX;
-    Some(if is_near { Lies::Beyond(sequence) } else { Lies::Outside })
-}
-
-/// Goes on with a connection of which another scrubber told. What passed there and is not
-/// acknowledged is not known here: so the receiver of each scrubbed half says first how far it is,
-/// and until then what comes becomes a question, which it answers. True for a segment that did.
-pub(crate) fn catch_up(
-    work: &mut Work<'_, '_, '_>,
-    sender: &Half,
-    receiver: &mut Half,
-    agreed: &Agreed,
-    awaits: &mut [bool; 2],
-) -> Result<bool, DropReason> {
-    let (from, to) = (work.context.from, work.context.from.other());
-    let is_reset = work.segment.has(flag::RST);
-    if awaits[to as usize] && !is_reset && has_say(work, sender) {
-        hear_word(work, sender, receiver, awaits)?;
-    }
-    if !awaits[from as usize] || !work.context.scrubs() {
-        return Ok(false);
-    }
-    if is_reset {
-        may_reset(work, sender)?;
-        question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
-    } else {
-        ask(work, Some(sender.unacknowledged));
-    }
-    Ok(true)
-}
-
-/// Whether what the segment acknowledges counts. Of an untrusted host it does where its own number
-/// is one that the trusted host takes, which is checked first (RFC 9293, section 3.10.7.4). Who does
-/// not see the connection would have to guess both.
-fn has_say(work: &Work<'_, '_, '_>, sender: &Half) -> bool {
-    let first = sender.unacknowledged.wrapping_sub(sender.window_max);
-    let is_taken = is_within(work.segment.sequence, first, sender.edge.wrapping_add(1));
-    is_taken || work.context.from == Side::TRUSTED
-}
-
-/// Refuses a reset that no receiver believes or asks about (RFC 5961, section 3.2). The window is as
-/// old as what was told, so what may be under way counts as inside.
-fn may_reset(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
-    let last = later(sender.edge, sender.unacknowledged.wrapping_add(DISTANCE_MAX));
-    let is_outside = !is_within(work.segment.sequence, sender.unacknowledged, last);
-    work.context.refuse_if(is_outside, Rule::TcpReset, DropReason::TcpReset)
-}
-
-/// What the segment acknowledges is how far the other half is. A trusted host is believed; an
-/// untrusted one as far as any host has data under way.
-fn hear_word(
-    work: &mut Work<'_, '_, '_>,
-    sender: &Half,
-    receiver: &mut Half,
-    awaits: &mut [bool; 2],
-) -> Result<(), DropReason> {
-    let acknowledgement = work.segment.acknowledgement;
-    let distance = ahead(acknowledgement, receiver.unacknowledged);
-    let is_far = work.context.from == Side::UNTRUSTED && distance.unsigned_abs() > DISTANCE_MAX;
-    work.context.refuse_if(is_far, Rule::TcpAcknowledgement, DropReason::TcpAcknowledgement)?;
-    if distance >= 0 {
-        receiver.go_on_at(acknowledgement, work.memory);
-        let (window, _) = sender.window(work.segment.window);
-        receiver.edge = later(receiver.edge, acknowledgement.wrapping_add(window));
-        receiver.window_max = receiver.window_max.max(window);
-        awaits[work.context.from.other() as usize] = false;
-    }
-    Ok(())
-}
-
 /// Both sides know the connection. Which of the trusted host's numbers the untrusted host has seen is told by their distance.
-fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<State, DropReason> {
+fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<Established, DropReason> {
     let distance = |seen: u32| ahead(seen, next).unsigned_abs();
     let (plain, shifted) = (distance(acknowledged.wrapping_add(work.shift.sequence)), distance(acknowledged));
     let is_far = plain.min(shifted) > DISTANCE_MAX;
@@ -237,12 +122,12 @@ fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<St
 }
 
 /// Goes on with the trusted host at `next` and the untrusted one where it is.
-fn take_over(work: &mut Work<'_, '_, '_>, next: u32) -> Result<State, DropReason> {
+fn take_over(work: &mut Work<'_, '_, '_>, next: u32) -> Result<Established, DropReason> {
     let of_untrusted = match work.context.from {
         Side::TRUSTED => work.segment.acknowledgement,
         Side::UNTRUSTED => work.segment.sequence,
     };
     let mut established = Established::adopt(next, of_untrusted, work.seconds());
     established.receive(work)?;
-    Ok(State::Established(established))
+    Ok(established)
 }

@@ -12,7 +12,7 @@
 //! no room from it: what is furthest in the stream is given up first, and that is what lies beyond
 //! the window that was told ([`Lies`]).
 //!
-//! [`catch_up`]: crate::tcp::adoption::catch_up
+//! [`catch_up`]: crate::tcp::catch_up::catch_up
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ use crate::limits::{
     PARKED_ASK_AGAIN, PARKED_ASKS_PER_LOOK, PARKED_FRAMES_MAX, PARKED_LOOK_INTERVAL, PARKED_MAX_BYTES,
     PARKED_OVERHEAD_BYTES, PARKED_SHARE, PARKED_TIME,
 };
-use crate::tcp::adoption::Lies;
+use crate::tcp::catch_up::Lies;
+use crate::tcp::place::Index;
 use crate::tcp::serial::ahead;
-use crate::tcp::table::Index;
 
 /// A frame as it came.
 #[derive(Clone, Debug)]
@@ -251,8 +251,8 @@ impl Parking {
         again
     }
 
-    /// The oldest frame of each half whose time it is, as many as one look may ask. Those whose time
-    /// it has been for longest come first: if there are more than can be asked between two
+    /// The oldest frame of each half whose time it is, as many as one look may ask. Those whose
+    /// time it has been for longest come first: if there are more than can be asked between two
     /// questions, each has its turn before anybody has another.
     fn ask_again(&mut self, now: Instant) -> Vec<Parked> {
         let mut due: Vec<_> = self.flights.values_mut().filter(|flight| flight.asks_at <= now).collect();
