@@ -65,21 +65,32 @@ pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
 /// and until then what comes becomes a question, which it answers. True for a segment that did.
 pub(crate) fn catch_up(
     work: &mut Work<'_, '_, '_>,
-    sender: &Half,
+    sender: &mut Half,
     receiver: &mut Half,
     agreed: &Agreed,
     awaits: &mut [bool; 2],
 ) -> Result<bool, DropReason> {
     let (from, to) = (work.context.from, work.context.from.other());
     let is_reset = work.segment.has(flag::RST);
-    if awaits[to as usize] && !is_reset && has_say(work, sender) {
-        hear_word(work, sender, receiver, awaits)?;
+    if awaits[to as usize] && !is_reset {
+        if has_say(work, sender) {
+            hear_word(work, sender, receiver, awaits)?;
+        } else {
+            // Nothing is known by that, but who answers the question by a reset repeats it.
+            receiver.reached = work.segment.acknowledgement;
+        }
     }
     if !awaits[from as usize] || !work.context.scrubs() {
         return Ok(false);
     }
     if is_reset {
         may_reset(work, sender)?;
+        if *awaits == [true; 2] && from == Side::TRUSTED && work.segment.sequence == sender.reached {
+            // Asking its receiver would go on for ever: that one's word does not count before this
+            // host's, and this host has none. The number is exact (RFC 9293, section 3.10.7.1).
+            sender.go_on_at(sender.reached, work.memory);
+            return Ok(false);
+        }
         question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
     } else {
         ask(work, Some(sender.unacknowledged));
@@ -118,6 +129,7 @@ fn hear_word(
     work.context.refuse_if(is_far, Rule::TcpAcknowledgement, DropReason::TcpAcknowledgement)?;
     if distance >= 0 {
         receiver.go_on_at(acknowledgement, work.memory);
+        receiver.reached = receiver.end;
         let (window, _) = sender.window(work.segment.window);
         receiver.edge = later(receiver.edge, acknowledgement.wrapping_add(window));
         receiver.window_max = receiver.window_max.max(window);

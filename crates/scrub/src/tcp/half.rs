@@ -27,7 +27,8 @@ pub(crate) struct Half {
     pub(crate) in_sequence: u32,
     /// The end of all that went on.
     pub(crate) end: u32,
-    /// How far its host has sent by its own word: its sequence number where it said nothing.
+    /// How far its host has sent by its own word: its sequence number where it said nothing. While
+    /// its peer must say how far it is, what that one claims.
     pub(crate) reached: u32,
     /// The right edge of the window that the peer ever granted.
     pub(crate) edge: u32,

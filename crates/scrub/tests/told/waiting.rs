@@ -139,13 +139,30 @@ fn a_reset_is_not_lost_where_both_directions_are_scrubbed() {
     let mut gate = took_over(both);
     // What it acknowledges is older than what was told.
     gate.client(seg(ACK, C, S - 9).data(b"word"));
-    let question = gate.server(seg(RST, S, 0));
+    let question = gate.server(seg(RST, S + 3, 0));
     assert!(!question.to_client().has(RST));
-    let answer = gate.client(seg(ACK, C + 4, S));
-    assert_eq!((answer.to_server().data.len(), answer.to_server().acknowledgement), (0, S));
-    assert!(gate.server(seg(RST, S, 0)).to_client().has(RST));
+    let answer = gate.client(seg(ACK, C + 4, S + 3));
+    assert_eq!((answer.to_server().data.len(), answer.to_server().acknowledgement), (0, S + 3));
+    assert!(gate.server(seg(RST, S + 3, 0)).to_client().has(RST));
     assert_eq!(gate.elapse(PARKED_TIME), Out::default());
     assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().in_vain), (1, 0));
+}
+
+/// Where both hosts are further than was told the client's word does not count before the server's.
+/// A server that knows nothing never has one, but its reset has the number of the question that it
+/// answers (RFC 9293, section 3.10.7.1), and any other asks the client.
+#[test]
+fn a_reset_that_answers_the_latest_question_is_right() {
+    let mut gate = took_over(both);
+    let far = 1_000_000;
+    let question = gate.client(seg(ACK, C + far, S + far).data(b"word"));
+    assert_eq!(question.to_server().acknowledgement, S + far);
+    for other in [S + far - 1, S + far + 1] {
+        assert!(!gate.server(seg(RST, other, 0)).to_client().has(RST));
+    }
+    assert!(gate.server(seg(RST, S + far, 0)).to_client().has(RST));
+    assert_eq!(gate.elapse(PARKED_TIME), Out::default());
+    assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().asked_again), (1, 0));
 }
 
 /// The place of a connection that is gone is another one's.
