@@ -148,7 +148,7 @@ impl World {
     fn is_asked(&self, from: Side, passed: bool) -> bool {
         let waits = self.gates[0].scrubber.waits();
         let is_way = (from == Side::UNTRUSTED) == passed;
-        is_way && waits.kept > waits.went_on + waits.refused + waits.in_vain + waits.no_room
+        is_way && waits.kept > waits.went_on + waits.refused + waits.in_vain + waits.no_room + waits.ended
     }
 
     fn lose_or_launch(&mut self, at: u64, from: Side, may_ask: bool, passed: bool, seg: Seg) {

@@ -3,11 +3,12 @@
 use bump::{DropReason, Side};
 
 use crate::rule::Rule;
-use crate::tcp::established::{Agreed, Half};
+use crate::tcp::agreed::Agreed;
 use crate::tcp::events;
 use crate::tcp::events::Event;
-use crate::tcp::flow::Work;
+use crate::tcp::half::Half;
 use crate::tcp::serial::{ahead, is_within, later};
+use crate::tcp::work::Work;
 
 /// Judges what the segment in `work` acknowledges of `receiver`'s half (RFC 5961, section 5), and its selective
 /// acknowledgements (RFC 2018, section 3).

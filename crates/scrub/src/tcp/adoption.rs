@@ -12,17 +12,13 @@ use bump::{DropReason, Side};
 use crate::limits::PROOF_TIME;
 use crate::rule::Rule;
 use crate::settings::Adopt;
+use crate::tcp::catch_up::{DISTANCE_MAX, ask};
 use crate::tcp::closing;
-use crate::tcp::established::{Agreed, Established, Half};
-use crate::tcp::flow::{State, Work};
-use crate::tcp::question;
+use crate::tcp::established::Established;
 use crate::tcp::segment::{Segment, flag};
-use crate::tcp::serial::{ahead, later};
+use crate::tcp::serial::ahead;
 use crate::tcp::shift::Shift;
-
-/// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows sixteen times as much, but hosts
-/// have far less under way, and the wider this is the more numbers agree by chance.
-const DISTANCE_MAX: u32 = 1 << 26;
+use crate::tcp::work::Work;
 
 /// A connection of which one side was heard.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +52,7 @@ impl AwaitProof {
         AwaitProof { heard: None, acknowledged: None, since: now }
     }
 
-    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         if work.segment.has(flag::RST) {
             return self.disprove(work);
         }
@@ -94,7 +90,7 @@ impl AwaitProof {
     }
 
     /// The trusted host knows no such connection, and says so. An untrusted host has no say.
-    fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         work.context.refuse_if(work.context.from == Side::UNTRUSTED, Rule::TcpReset, DropReason::TcpNoConnection)?;
         closing::reset_form(work);
         Ok(None)
@@ -109,68 +105,8 @@ impl Heard {
     }
 }
 
-/// Makes the segment a question that every host answers, whether it has such a connection or not: a
-/// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its receiver
-/// a segment without data is not answered.
-fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
-    let segment = &mut *work.segment;
-    segment.truncate(0);
-    let known = unacknowledged.filter(|known| ahead(*known, segment.sequence) < 0);
-    segment.sequence = known.unwrap_or(segment.sequence).wrapping_sub(1);
-    (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
-    work.context.acted(Rule::TcpHandshake);
-}
-
-/// Goes on with a connection of which another scrubber told. What passed there and is not
-/// acknowledged is not known here: so the receiver of each scrubbed half says first how far it is,
-/// and until then what comes becomes a question, which it answers. True for a segment that did.
-pub(crate) fn catch_up(
-    work: &mut Work<'_, '_, '_>,
-    sender: &Half,
-    receiver: &mut Half,
-    agreed: &Agreed,
-    awaits: &mut [bool; 2],
-) -> Result<bool, DropReason> {
-    let (from, to) = (work.context.from, work.context.from.other());
-    let is_reset = work.segment.has(flag::RST);
-    if awaits[to as usize] && !is_reset {
-        hear_word(work, sender, receiver, awaits)?;
-    }
-    if !awaits[from as usize] || !work.context.scrubs() {
-        return Ok(false);
-    }
-    if is_reset {
-        question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
-    } else {
-        ask(work, Some(sender.unacknowledged));
-    }
-    Ok(true)
-}
-
-/// What the segment acknowledges is how far the other half is. A trusted host is believed; an
-/// untrusted one as far as any host has data under way.
-fn hear_word(
-    work: &mut Work<'_, '_, '_>,
-    sender: &Half,
-    receiver: &mut Half,
-    awaits: &mut [bool; 2],
-) -> Result<(), DropReason> {
-    let acknowledgement = work.segment.acknowledgement;
-    let distance = ahead(acknowledgement, receiver.unacknowledged);
-    let is_far = work.context.from == Side::UNTRUSTED && distance.unsigned_abs() > DISTANCE_MAX;
-    work.context.refuse_if(is_far, Rule::TcpAcknowledgement, DropReason::TcpAcknowledgement)?;
-    if distance >= 0 {
-        receiver.go_on_at(acknowledgement, work.memory);
-        let (window, _) = sender.window(work.segment.window);
-        receiver.edge = later(receiver.edge, acknowledgement.wrapping_add(window));
-        receiver.window_max = receiver.window_max.max(window);
-        awaits[work.context.from.other() as usize] = false;
-    }
-    Ok(())
-}
-
 /// Both sides know the connection. Which of the trusted host's numbers the untrusted host has seen is told by their distance.
-fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<State, DropReason> {
+fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<Established, DropReason> {
     let distance = |seen: u32| ahead(seen, next).unsigned_abs();
     let (plain, shifted) = (distance(acknowledged.wrapping_add(work.shift.sequence)), distance(acknowledged));
     let is_far = plain.min(shifted) > DISTANCE_MAX;
@@ -186,12 +122,12 @@ fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<St
 }
 
 /// Goes on with the trusted host at `next` and the untrusted one where it is.
-fn take_over(work: &mut Work<'_, '_, '_>, next: u32) -> Result<State, DropReason> {
+fn take_over(work: &mut Work<'_, '_, '_>, next: u32) -> Result<Established, DropReason> {
     let of_untrusted = match work.context.from {
         Side::TRUSTED => work.segment.acknowledgement,
         Side::UNTRUSTED => work.segment.sequence,
     };
     let mut established = Established::adopt(next, of_untrusted, work.seconds());
     established.receive(work)?;
-    Ok(State::Established(established))
+    Ok(established)
 }

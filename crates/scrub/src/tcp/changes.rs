@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::tcp::table::Index;
+use crate::tcp::place::Index;
 
 /// Connections that are to be told.
 #[derive(Debug, Default)]

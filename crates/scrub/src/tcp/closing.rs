@@ -6,12 +6,13 @@
 use bump::{DropReason, Side};
 
 use crate::rule::Rule;
-use crate::tcp::established::{Agreed, Half};
-use crate::tcp::flow::Work;
+use crate::tcp::agreed::Agreed;
+use crate::tcp::half::Half;
 use crate::tcp::options::Options;
 use crate::tcp::question;
 use crate::tcp::segment::flag;
 use crate::tcp::serial::is_within;
+use crate::tcp::work::Work;
 
 /// Judges a reset in the middle of a connection.
 pub(crate) fn reset(

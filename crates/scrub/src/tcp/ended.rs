@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bump::Side;
 
-use crate::tcp::flow::{Class, Ending, Flow, FlowId, State};
+use crate::tcp::class::Class;
+use crate::tcp::flow::{Ending, Flow, State};
+use crate::tcp::key::FlowId;
 
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use bump::Instant;
 
 use crate::limits::EVENTS_MAX;
 use crate::rule::Rule;
-use crate::tcp::flow::FlowId;
+use crate::tcp::key::FlowId;
 
 /// Something worth telling an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]

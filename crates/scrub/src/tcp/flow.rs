@@ -3,117 +3,21 @@
 //! The states are the paper's (its figure 2), named for what they await: INIT is [`AwaitSynAck`], INIT2 is [`AwaitAck`], ESTAB
 //! and CLOSE are [`Established`] before and after the first FIN, CLOSED is [`Established`] at its end or [`Ending`].
 
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
-
 use bump::{DropReason, Side};
-use wire::layer::protocol;
 
 use crate::context::Context;
-use crate::ethernet::Link;
-use crate::ip::Ip;
-use crate::keys::Subject;
-use crate::limits;
 use crate::tcp::adoption::AwaitProof;
+use crate::tcp::catch_up::{self, Lies};
+use crate::tcp::class::Class;
 use crate::tcp::established::Established;
-use crate::tcp::events::Events;
-use crate::tcp::handshake::{AwaitAck, AwaitSynAck};
+use crate::tcp::handshake::{AwaitAck, AwaitSynAck, Next};
+use crate::tcp::key::Key;
 use crate::tcp::made::{self, Made};
 use crate::tcp::memory::Memory;
+use crate::tcp::place::Place;
 use crate::tcp::segment::Segment;
 use crate::tcp::shift::Shift;
-use crate::tcp::table::Place;
-
-/// What tells connections apart. Sides take the place of source and destination, so that both directions have one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) trusted: IpAddr,
-    pub(crate) untrusted: IpAddr,
-    pub(crate) trusted_port: u16,
-    pub(crate) untrusted_port: u16,
-    /// The VLAN identifiers, the outer one above the inner one.
-    pub(crate) vlans: u32,
-}
-
-/// A connection, for whoever looks at it from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowId {
-    /// Address and port of the trusted host.
-    pub trusted: SocketAddr,
-    /// Address and port of the untrusted host.
-    pub untrusted: SocketAddr,
-    /// VLAN identifiers, the outer one 12 bits above the inner one; zero without a tag.
-    pub vlans: u32,
-}
-
-impl Key {
-    /// The key of a packet from side `from`.
-    pub(crate) fn of(from: Side, link: &Link<'_>, ip: &Ip, source_port: u16, destination_port: u16) -> Key {
-        let (source, destination) = (ip.source(), ip.recipient());
-        let vlans = link.vlans();
-        if from == Side::TRUSTED {
-            let (trusted_port, untrusted_port) = (source_port, destination_port);
-            Key { trusted: source, untrusted: destination, trusted_port, untrusted_port, vlans }
-        } else {
-            let (trusted_port, untrusted_port) = (destination_port, source_port);
-            Key { trusted: destination, untrusted: source, trusted_port, untrusted_port, vlans }
-        }
-    }
-
-    /// What keyed functions are asked about.
-    pub(crate) fn subject(&self) -> Subject {
-        let ports = u64::from(self.trusted_port) << 16 | u64::from(self.untrusted_port);
-        let rest = ports << 32 | u64::from(self.vlans);
-        Subject::new(protocol::TCP).between(self.trusted, self.untrusted).number(rest)
-    }
-
-    pub(crate) fn id(&self) -> FlowId {
-        FlowId {
-            trusted: SocketAddr::new(self.trusted, self.trusted_port),
-            untrusted: SocketAddr::new(self.untrusted, self.untrusted_port),
-            vlans: self.vlans,
-        }
-    }
-}
-
-impl From<&FlowId> for Key {
-    fn from(id: &FlowId) -> Key {
-        Key {
-            trusted: id.trusted.ip(),
-            untrusted: id.untrusted.ip(),
-            trusted_port: id.trusted.port(),
-            untrusted_port: id.untrusted.port(),
-            vlans: id.vlans,
-        }
-    }
-}
-
-/// What a judge of a segment works with.
-pub(crate) struct Work<'w, 'c, 's> {
-    pub(crate) context: &'w mut Context<'c>,
-    pub(crate) segment: &'w mut Segment<'s>,
-    pub(crate) key: &'w Key,
-    /// The connection's shift; numbers in `segment` are those of the trusted host.
-    pub(crate) shift: &'w mut Shift,
-    pub(crate) memory: &'w mut Memory,
-    pub(crate) events: &'w mut Events,
-    /// Segments that the scrubber itself wants sent.
-    pub(crate) made: &'w mut Vec<Made>,
-    /// Bytes of data in each piece of the segment, if it stands for several.
-    pub(crate) piece_len: usize,
-}
-
-impl Work<'_, '_, '_> {
-    /// Whole seconds since boot.
-    pub(crate) fn seconds(&self) -> u32 {
-        seconds(self.context.now)
-    }
-}
-
-/// Whole seconds since boot; enough for 136 years.
-pub(crate) fn seconds(now: bump::Instant) -> u32 {
-    (now.as_nanos() / 1_000_000_000) as u32
-}
+use crate::tcp::work::Work;
 
 /// What the scrubber knows of a connection.
 #[derive(Debug)]
@@ -184,39 +88,11 @@ pub(crate) enum Ending {
     Blocked { untold: Option<[u32; 2]> },
 }
 
-/// How long and how dearly a connection is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Class {
-    HalfOpen,
-    Closed,
-    Ended,
-    Closing,
-    Established,
-    Blocked,
-}
-
-/// Number of classes.
-pub(crate) const CLASSES: usize = Class::Blocked as usize + 1;
-
-impl Class {
-    pub(crate) const ALL: [Class; CLASSES] =
-        [Class::HalfOpen, Class::Closed, Class::Ended, Class::Closing, Class::Established, Class::Blocked];
-
-    /// Whether nothing of it passes any more but what is late.
-    pub(crate) fn is_over(self) -> bool {
-        matches!(self, Class::Closed | Class::Ended | Class::Blocked)
-    }
-
-    /// How long a connection may be silent, an established one for `idle`; `None` if for ever.
-    pub(crate) fn timeout(self, idle: Duration) -> Option<Duration> {
-        match self {
-            Class::HalfOpen => Some(limits::HALF_OPEN_TIMEOUT),
-            Class::Closed => Some(limits::CLOSED_TIMEOUT),
-            Class::Ended => Some(limits::ENDED_TIMEOUT),
-            Class::Closing => Some(limits::CLOSING_TIMEOUT),
-            Class::Established => Some(idle),
-            Class::Blocked => None,
+impl From<Next> for State {
+    fn from(next: Next) -> State {
+        match next {
+            Next::AwaitAck(state) => State::AwaitAck(state),
+            Next::Established(established) => State::Established(established),
         }
     }
 }
@@ -234,9 +110,9 @@ impl State {
     /// Judges a segment and goes on to the next state.
     pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<(), DropReason> {
         let next = match self {
-            State::AwaitSynAck(state) => state.receive(work)?,
-            State::AwaitAck(state) => state.receive(work)?,
-            State::AwaitProof(state) => state.receive(work)?,
+            State::AwaitSynAck(state) => state.receive(work)?.map(State::from),
+            State::AwaitAck(state) => state.receive(work)?.map(State::Established),
+            State::AwaitProof(state) => state.receive(work)?.map(State::Established),
             State::Established(state) => {
                 state.receive(work)?;
                 None
@@ -286,6 +162,22 @@ impl State {
     /// Whether the receiver of what side `from` sends must say first how far it is.
     pub(crate) fn awaits_word_on(&self, from: Side) -> bool {
         matches!(self, State::Established(established) if established.awaits[from as usize])
+    }
+
+    /// Where a segment from side `from` lies, if it becomes a question and would be sent again.
+    pub(crate) fn lies(&self, from: Side, segment: &Segment<'_>) -> Option<Lies> {
+        let State::Established(established) = self else { return None };
+        let is_asked = established.awaits[from as usize] && !established.is_reset();
+        is_asked.then(|| catch_up::lies(segment, &established.halves[from as usize])).flatten()
+    }
+
+    /// Whether nothing that is sent again goes on any more: a host has reset it, or it ended here.
+    pub(crate) fn is_cut(&self) -> bool {
+        match self {
+            State::Established(established) => established.is_reset(),
+            State::Ended(_) => true,
+            State::AwaitSynAck(_) | State::AwaitAck(_) | State::AwaitProof(_) => false,
+        }
     }
 
     /// Gives back all memory.

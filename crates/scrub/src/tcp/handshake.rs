@@ -8,40 +8,20 @@ use bump::{DropReason, Side};
 use crate::context::Context;
 use crate::limits;
 use crate::rule::Rule;
+use crate::tcp::agreed::{Agreed, Ecn};
 use crate::tcp::closing;
-use crate::tcp::established::{Agreed, Ecn, Established};
+use crate::tcp::established::Established;
 use crate::tcp::events;
 use crate::tcp::events::Event;
-use crate::tcp::flow::{State, Work};
+use crate::tcp::greeting::Greeting;
 use crate::tcp::options::{Few, Options, kind};
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::serial::ahead;
 use crate::tcp::shift::Shift;
+use crate::tcp::work::Work;
 
-/// Kinds of options beside the known ones that a connection can agree on.
-pub(crate) const OTHERS_AGREED_MAX: usize = 4;
 /// Answers of which the initiator may choose by what it acknowledges: a server without state may give another after a while.
 const ANSWERS_MAX: usize = 2;
-
-/// What a SYN or a SYN-ACK said.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Greeting {
-    pub(crate) sequence: u32,
-    /// Bytes of data that came with it and went on.
-    pub(crate) data_len: u16,
-    pub(crate) window: u16,
-    pub(crate) mss: Option<u16>,
-    /// The scale of the host itself.
-    pub(crate) window_scale: Option<u8>,
-    /// The scale that its peer was told.
-    pub(crate) told_scale: Option<u8>,
-    pub(crate) sack_permitted: bool,
-    /// The timestamps of the first one and of the latest.
-    pub(crate) stamps: Option<(u32, u32)>,
-    /// See [`flag::ECN`].
-    pub(crate) ecn: u16,
-    pub(crate) others: Few<u8, OTHERS_AGREED_MAX>,
-}
 
 /// INIT: a SYN went on.
 #[derive(Debug)]
@@ -66,8 +46,15 @@ pub(crate) struct AwaitAck {
     answers: Few<Greeting, ANSWERS_MAX>,
 }
 
+/// What follows a SYN.
+#[derive(Debug)]
+pub(crate) enum Next {
+    AwaitAck(AwaitAck),
+    Established(Established),
+}
+
 /// A segment that has no place in the handshake.
-fn misplaced(work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+fn misplaced<T>(work: &mut Work<'_, '_, '_>) -> Result<Option<T>, DropReason> {
     work.context.refuse_if(true, Rule::TcpHandshake, DropReason::TcpHandshake)?;
     Ok(None)
 }
@@ -185,7 +172,7 @@ impl AwaitSynAck {
         AwaitSynAck { initiator, syn, before: None, challenged_at: None, is_refused: false, is_reported: false }
     }
 
-    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         let is_initiator = work.context.from == self.initiator;
         let has = |flags| work.segment.has(flags);
         match (has(flag::SYN), has(flag::ACK), has(flag::RST)) {
@@ -203,7 +190,7 @@ impl AwaitSynAck {
     /// The SYN again. One with another number takes its place: until there is an answer nobody is
     /// bound by the first, and who forges a SYN that is never answered keeps nobody out. Which of
     /// them counts is what the answer acknowledges.
-    fn repeat(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn repeat(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         if work.segment.sequence != self.syn.sequence {
             let before = Some(self.syn).filter(|_| !self.is_refused);
             *self = AwaitSynAck { before, ..AwaitSynAck::begin(work) };
@@ -215,7 +202,7 @@ impl AwaitSynAck {
         Ok(None)
     }
 
-    fn answer(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn answer(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         if self.is_refused {
             return misplaced(work);
         }
@@ -229,11 +216,11 @@ impl AwaitSynAck {
         let answer = hear_answer(work, &syn)?;
         let mut answers = Few::default();
         answers.push(answer);
-        Ok(Some(State::AwaitAck(AwaitAck { initiator: self.initiator, syn, answers })))
+        Ok(Some(Next::AwaitAck(AwaitAck { initiator: self.initiator, syn, answers })))
     }
 
     /// A closed port. Some hosts believe a reset only with a fitting echo of their timestamp, so it must fit for all.
-    fn refuse(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn refuse(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         let next = self.syn.sequence.wrapping_add(1);
         let is_wrong = !work.segment.has(flag::ACK) || work.segment.acknowledgement != next;
         work.context.refuse_if(is_wrong, Rule::TcpReset, DropReason::TcpReset)?;
@@ -254,7 +241,7 @@ impl AwaitSynAck {
 
     /// The responder acknowledges something else: it remembers an older connection, and the initiator will reset that
     /// (RFC 9293, section 3.5.1, figure 9). The acknowledgement passes, bare.
-    fn challenge(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn challenge(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         let acknowledgement = work.segment.acknowledgement;
         if acknowledgement == self.syn.sequence.wrapping_add(1) || !work.context.on(Rule::TcpHandshake) {
             return misplaced(work);
@@ -267,7 +254,7 @@ impl AwaitSynAck {
     }
 
     /// The initiator resets what the responder takes for an older connection, or the one that it began itself.
-    fn give_up(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn give_up(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         let sequence = work.segment.sequence;
         let is_own = sequence == self.syn.sequence.wrapping_add(1);
         let is_wrong = !is_own && self.challenged_at != Some(sequence);
@@ -278,7 +265,7 @@ impl AwaitSynAck {
     }
 
     /// The initiator goes on without an answer from here: it heard one that took another path.
-    fn report(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn report(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         let knows = work.segment.sequence == self.syn.sequence.wrapping_add(1);
         if knows && work.context.settings.misses_segments {
             return self.go_on(work);
@@ -293,7 +280,7 @@ impl AwaitSynAck {
 
 impl AwaitSynAck {
     /// The answer comes later or was missed: a bare acknowledgement waits for it no longer than data does.
-    fn go_on(&self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn go_on(&self, work: &mut Work<'_, '_, '_>) -> Result<Option<Next>, DropReason> {
         if work.segment.data().is_empty() {
             return Ok(None);
         }
@@ -301,7 +288,7 @@ impl AwaitSynAck {
         let (trusted, untrusted) = if self.initiator == Side::TRUSTED { (own, other) } else { (other, own) };
         let mut established = Established::adopt(trusted, untrusted, work.seconds());
         established.receive(work)?;
-        Ok(Some(State::Established(established)))
+        Ok(Some(Next::Established(established)))
     }
 }
 
@@ -354,7 +341,7 @@ fn only_offered(work: &mut Work<'_, '_, '_>, syn: &Greeting) {
 }
 
 impl AwaitAck {
-    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    pub(crate) fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         let is_initiator = work.context.from == self.initiator;
         let has = |flags| work.segment.has(flags);
         let is_same_syn = work.segment.sequence == self.syn.sequence;
@@ -373,7 +360,7 @@ impl AwaitAck {
     }
 
     /// The same answer again, or a second one of a server that keeps no state.
-    fn answer_again(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn answer_again(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         let sequence = work.segment.sequence;
         if let Some(first) = self.answers.as_slice().first() {
             // Hosts give up ECN when nobody answers; what was agreed stays agreed.
@@ -392,14 +379,14 @@ impl AwaitAck {
     }
 
     /// The initiator heard an answer. Its own acknowledgement may be lost, then the first data carries it.
-    fn confirm(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn confirm(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         let acknowledgement = work.segment.acknowledgement;
         let heard = self.answers.as_slice().iter().find(|answer| answer.sequence.wrapping_add(1) == acknowledgement);
         let is_early = ahead(work.segment.sequence, self.syn.sequence) <= 0;
         let Some(answer) = heard.filter(|_| !is_early) else { return misplaced(work) };
         let mut established = Established::agree(self.initiator, &self.syn, answer, work.seconds());
         match established.receive(work) {
-            Ok(()) => Ok(Some(State::Established(established))),
+            Ok(()) => Ok(Some(established)),
             Err(reason) => {
                 established.give_back(work.memory);
                 Err(reason)
@@ -408,7 +395,7 @@ impl AwaitAck {
     }
 
     /// Exactly at the next sequence number, from either end.
-    fn reset(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<State>, DropReason> {
+    fn reset(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
         let from_initiator = work.context.from == self.initiator;
         let sequence = work.segment.sequence;
         let exact = |greeting: &Greeting| greeting.sequence.wrapping_add(1) == sequence;
@@ -426,7 +413,7 @@ impl AwaitAck {
         };
         let mut established = Established::agree(self.initiator, &self.syn, answer, work.seconds());
         established.receive(work)?;
-        Ok(Some(State::Established(established)))
+        Ok(Some(established))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ip::Ip;
 use crate::limits::HOP_LIMIT_FIRST;
 use crate::packet::{Packet, Transport};
 use crate::settings::OPTION_ORDER;
-use crate::tcp::flow::Key;
+use crate::tcp::key::Key;
 use crate::tcp::options::{Options, Timestamps};
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::shift::Shift;
@@ -57,7 +57,7 @@ fn reset(key: &Key, to: Side, sequence: u32, acknowledgement: Option<u32>) -> Ma
 pub(crate) fn finish(made: &mut [Made], shift: Shift, hop_limit: u8) {
     for made in made {
         if made.to == Side::UNTRUSTED {
-            shift.forth_made(made);
+            made.hide(shift);
         } else {
             made.hop_limit = made.hop_limit.max(hop_limit);
         }
@@ -65,6 +65,14 @@ pub(crate) fn finish(made: &mut [Made], shift: Shift, hop_limit: u8) {
 }
 
 impl Made {
+    /// As [`forth`](Shift::forth), for a segment in the trusted host's name.
+    fn hide(&mut self, shift: Shift) {
+        self.sequence = self.sequence.wrapping_add(shift.sequence);
+        if let Some(stamps) = &mut self.timestamps {
+            stamps.value = stamps.value.wrapping_add(shift.timestamps);
+        }
+    }
+
     /// It as a segment between two ports, in its final form.
     fn segment(&self, ports: (u16, u16)) -> Segment<'static> {
         let mut segment = Segment::fresh(ports, Options::of(self.timestamps, self.sack));

@@ -11,18 +11,25 @@
 
 mod acknowledgement;
 mod adoption;
+mod agreed;
+mod catch_up;
 mod changes;
+mod class;
 mod closing;
 mod ended;
 mod established;
 pub(crate) mod events;
 mod flow;
+mod greeting;
+mod half;
 mod handshake;
 mod header;
+mod key;
 mod made;
 mod memory;
 pub(crate) mod options;
 mod parked;
+mod place;
 mod question;
 mod quote;
 mod record;
@@ -35,6 +42,7 @@ mod stream;
 mod table;
 mod timestamps;
 mod told;
+mod work;
 
 use std::ops::RangeInclusive;
 
@@ -50,18 +58,22 @@ use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
 use changes::Changes;
+use class::Class;
 use ended::Ends;
 use events::{Event, Events};
-use flow::{Bytes, Class, Ending, Flow, Key, State, Work, seconds};
+use flow::{Bytes, Ending, Flow, State};
 use handshake::AwaitSynAck;
+use key::Key;
 use memory::Memory;
 use parked::Parking;
+use place::{Index, Place};
 use segment::{Segment, flag};
 use shift::Shift;
-use table::{Index, Place, Table};
+use table::Table;
+use work::{Work, seconds};
 
 pub use ended::{Came, FlowEnd, Over};
-pub use flow::FlowId;
+pub use key::FlowId;
 pub(crate) use made::Made;
 pub(crate) use parked::Parked;
 pub use parked::Waits;
@@ -154,7 +166,7 @@ impl Flows {
             flow.shift.back(segment);
         }
         let (from, to) = (context.from, context.from.other());
-        let says = segment.says().then_some(segment.sequence);
+        let asked = flow.state.lies(from, segment);
         let was_awaited = flow.state.awaits_word_on(to);
         let mut work = Work {
             segment,
@@ -170,7 +182,6 @@ impl Flows {
         if judged.is_ok() {
             flow.pass(context, ip, segment);
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
-            let asked = says.filter(|_| flow.state.awaits_word_on(from));
             self.parking.note(index, asked, has_spoken.then_some(to));
         }
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
@@ -287,6 +298,7 @@ impl Flows {
 
     /// Forgets a connection, of which nothing is told.
     fn remove(&mut self, index: Index) -> Option<Flow> {
+        self.parking.end(index);
         let mut flow = self.table.remove(index)?;
         flow.state.give_back(&mut self.memory);
         Some(flow)
@@ -352,6 +364,9 @@ impl Flows {
     fn touch(&mut self, index: Index, now: Instant) {
         let last_seen = self.table.get(index).map_or(0, |flow| flow.last_seen);
         let was_over = self.table.touch(index, seconds(now)).is_none_or(Class::is_over);
+        if self.table.get(index).is_some_and(|flow| flow.state.is_cut()) {
+            self.parking.end(index);
+        }
         if let Some(flow) = self.table.get(index).filter(|flow| !was_over && flow.place.class().is_over()) {
             let over = ended::over(&flow.state);
             self.ends.enter(flow, if over == Over::Silent { last_seen } else { flow.last_seen }, over);

@@ -3,15 +3,18 @@
 //! After a takeover what comes of a connection becomes questions, until its receiver has answered
 //! one. If the segments were gone with that, their sender would send them again when its timer says
 //! so, and timers double: after an outage of a quarter of a second that is one of half a second
-//! more. So they wait here, as they came, and are judged in the order of their numbers when the
+//! more. So they wait here, as they came, and are judged in the order in which they came when the
 //! answer is there. A question or its answer may be lost, so it is asked again before the sender
 //! would.
 //!
 //! Nobody is shut out by others: all have the same share, so the more there are, the less each has,
-//! and who comes last has as much as who was first.
+//! and who comes last has as much as who was first. Who does not see a connection and guesses takes
+//! no room from it: what is furthest in the stream is given up first, and that is what lies beyond
+//! the window that was told ([`Lies`]).
 //!
-//! [`catch_up`]: crate::tcp::adoption::catch_up
+//! [`catch_up`]: crate::tcp::catch_up::catch_up
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use bump::{Frame, Instant, Meta, Side};
@@ -20,8 +23,9 @@ use crate::limits::{
     PARKED_ASK_AGAIN, PARKED_ASKS_PER_LOOK, PARKED_FRAMES_MAX, PARKED_LOOK_INTERVAL, PARKED_MAX_BYTES,
     PARKED_OVERHEAD_BYTES, PARKED_SHARE, PARKED_TIME,
 };
+use crate::tcp::catch_up::Lies;
+use crate::tcp::place::Index;
 use crate::tcp::serial::ahead;
-use crate::tcp::table::Index;
 
 /// A frame as it came.
 #[derive(Clone, Debug)]
@@ -35,6 +39,11 @@ pub(crate) struct Parked {
 impl Parked {
     fn cost(&self) -> usize {
         self.bytes.len() + PARKED_OVERHEAD_BYTES
+    }
+
+    /// Which of two stands first in the stream.
+    fn in_stream(&self, other: &Parked) -> Ordering {
+        ahead(self.sequence, other.sequence).cmp(&0)
     }
 }
 
@@ -51,6 +60,10 @@ pub struct Waits {
     pub in_vain: u64,
     /// Frames for which there was no room, or that made room for older ones.
     pub no_room: u64,
+    /// Frames that were not kept: no receiver takes what lies so far from what was told of it.
+    pub outside: u64,
+    /// Those whose connection was reset, or ended here, before their receiver had answered.
+    pub ended: u64,
     /// Questions that were asked again.
     pub asked_again: u64,
 }
@@ -58,7 +71,9 @@ pub struct Waits {
 /// What waits of one half of a connection.
 #[derive(Debug)]
 struct Flight {
-    /// In the order of their sequence numbers.
+    /// In the order in which they came. In that of their numbers one that was lost and sent again
+    /// would go before what was sent earlier, which its timestamp makes old: its receiver drops
+    /// that (RFC 7323, section 5.3).
     frames: Vec<Parked>,
     cost_bytes: usize,
     since: Instant,
@@ -71,14 +86,13 @@ impl Flight {
         Flight { frames: Vec::new(), cost_bytes: 0, since: now, asks_at: now + PARKED_ASK_AGAIN }
     }
 
-    /// Enters a frame at its place. False for one that is there already: the first one stays.
+    /// Enters a frame. False for one that is there already: the first one stays.
     fn insert(&mut self, frame: Parked) -> bool {
-        let place = self.frames.partition_point(|other| ahead(other.sequence, frame.sequence) < 0);
-        if self.frames.get(place).is_some_and(|other| other.sequence == frame.sequence) {
+        if self.frames.iter().any(|other| other.sequence == frame.sequence) {
             return false;
         }
         self.cost_bytes += frame.cost();
-        self.frames.insert(place, frame);
+        self.frames.push(frame);
         true
     }
 
@@ -86,9 +100,9 @@ impl Flight {
     fn shrink(&mut self, share: usize) -> u64 {
         let before = self.frames.len();
         while (self.cost_bytes > share || self.frames.len() > PARKED_FRAMES_MAX)
-            && let Some(latest) = self.frames.pop()
+            && let Some((latest, _)) = self.frames.iter().enumerate().max_by(|(_, a), (_, b)| a.in_stream(b))
         {
-            self.cost_bytes -= latest.cost();
+            self.cost_bytes -= self.frames.remove(latest).cost();
         }
         (before - self.frames.len()) as u64
     }
@@ -96,7 +110,7 @@ impl Flight {
     /// The frame that is to become a question once more.
     fn ask(&mut self, now: Instant) -> Option<Parked> {
         self.asks_at = now + PARKED_ASK_AGAIN;
-        self.frames.first().cloned()
+        self.frames.iter().min_by(|a, b| a.in_stream(b)).cloned()
     }
 }
 
@@ -111,8 +125,8 @@ pub(crate) struct Parking {
     places: usize,
     /// When it is looked for those that are to be asked again, or waited in vain.
     looks_at: Option<Instant>,
-    /// The connection whose segment became a question just now, and its sequence number.
-    asked: Option<(Index, u32)>,
+    /// The connection whose segment became a question just now, and where that lies.
+    asked: Option<(Index, Lies)>,
     /// Whose receiver has just answered.
     answered: Option<Half>,
     waits: Waits,
@@ -129,25 +143,31 @@ impl Parking {
         self.asked = None;
     }
 
-    /// Of the connection at `index` a segment with this number became a question, or one from the
+    /// Of the connection at `index` a segment that lies there became a question, or one from the
     /// other side answers what `answered` has sent.
-    pub(crate) fn note(&mut self, index: Index, asked: Option<u32>, answered: Option<Side>) {
-        self.asked = asked.map(|sequence| (index, sequence));
+    pub(crate) fn note(&mut self, index: Index, asked: Option<Lies>, answered: Option<Side>) {
+        self.asked = asked.map(|lies| (index, lies));
         self.answered = answered.map(|sender| (index, sender));
     }
 
     /// Keeps `frame`, if it is the one that became a question and its half has room. What is oldest
     /// in the stream stays: its sender waits longest for that.
     pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
-        let Some((index, sequence)) = self.asked.take() else { return };
+        let Some((index, lies)) = self.asked.take() else { return };
+        let (Lies::Inside(sequence) | Lies::Beyond(sequence)) = lies else {
+            self.waits.outside += 1;
+            return;
+        };
         let half = (index, from);
         if !self.flights.contains_key(&half) {
             self.make_place();
         }
         let share = self.share();
         let flight = self.flights.entry(half).or_insert_with(|| Flight::begin(now));
-        // The question that this one becomes is under way.
-        flight.since = now;
+        // The question that this one becomes is under way. A stranger's guess prolongs no wait.
+        if lies == Lies::Inside(sequence) {
+            flight.since = now;
+        }
         if flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence }) {
             self.waits.kept += 1;
             self.waits.no_room += flight.shrink(share);
@@ -183,7 +203,7 @@ impl Parking {
         });
     }
 
-    /// What waited for the answer that came just now, in order.
+    /// What waited for the answer that came just now, as it came.
     pub(crate) fn take_answered(&mut self) -> Vec<Parked> {
         let flight = self.answered.take().and_then(|half| self.flights.remove(&half));
         flight.map_or_else(Vec::new, |flight| flight.frames)
@@ -193,6 +213,14 @@ impl Parking {
     pub(crate) fn settle(&mut self, went_on: bool) {
         let count = if went_on { &mut self.waits.went_on } else { &mut self.waits.refused };
         *count += 1;
+    }
+
+    /// The connection at `index` is gone, or its receiver knows none: nobody's word is waited for.
+    pub(crate) fn end(&mut self, index: Index) {
+        for side in [Side::TRUSTED, Side::UNTRUSTED] {
+            let flight = self.flights.remove(&(index, side));
+            self.waits.ended += flight.map_or(0, |flight| flight.frames.len() as u64);
+        }
     }
 
     /// Forgets all that waits.
@@ -223,11 +251,16 @@ impl Parking {
         again
     }
 
-    /// The oldest frame of each half whose time it is, as many as one look may ask; a later look asks
-    /// the others.
+    /// The oldest frame of each half whose time it is, as many as one look may ask. Those whose
+    /// time it has been for longest come first: if there are more than can be asked between two
+    /// questions, each has its turn before anybody has another.
     fn ask_again(&mut self, now: Instant) -> Vec<Parked> {
-        let due = self.flights.values_mut().filter(|flight| flight.asks_at <= now);
-        due.take(PARKED_ASKS_PER_LOOK).filter_map(|flight| flight.ask(now)).collect()
+        let mut due: Vec<_> = self.flights.values_mut().filter(|flight| flight.asks_at <= now).collect();
+        if due.len() > PARKED_ASKS_PER_LOOK {
+            due.select_nth_unstable_by_key(PARKED_ASKS_PER_LOOK, |flight| flight.asks_at);
+            due.truncate(PARKED_ASKS_PER_LOOK);
+        }
+        due.into_iter().filter_map(|flight| flight.ask(now)).collect()
     }
 
     /// When [`look`](Parking::look) next has something to do.
@@ -250,7 +283,7 @@ mod tests {
     const NOW: Instant = Instant::from_millis(1000);
 
     fn park(parking: &mut Parking, now: Instant, (index, sequence): (Index, u32), bytes: &mut [u8]) {
-        parking.note(index, Some(sequence), None);
+        parking.note(index, Some(Lies::Inside(sequence)), None);
         parking.park(now, Side::UNTRUSTED, &Frame { bytes, meta: Meta::plain() });
     }
 
@@ -264,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_waits_for_its_own_answer_and_goes_on_in_order() {
+    fn a_flight_waits_for_its_own_answer_and_goes_on_as_it_came() {
         let mut parking = Parking::default();
         let sequences = [3, u32::MAX, 7, 3];
         for (number, sequence) in sequences.into_iter().enumerate() {
@@ -274,7 +307,7 @@ mod tests {
         assert_eq!(answered(&mut parking, 3), [[0; 60]; 0]);
         parking.note(1, None, Some(Side::TRUSTED));
         assert!(parking.take_answered().is_empty(), "what the other end sends was not asked about");
-        assert_eq!(answered(&mut parking, 1), [[1; 60], [0; 60], [2; 60]], "the first one of a number stays");
+        assert_eq!(answered(&mut parking, 1), [[0; 60], [1; 60], [2; 60]], "the first one of a number stays");
         assert_eq!(answered(&mut parking, 1), [[0; 60]; 0], "once");
         assert_eq!(answered(&mut parking, 2), [[9; 60]]);
         assert_eq!((parking.flights.len(), parking.waits().kept), (0, 4));
@@ -283,7 +316,7 @@ mod tests {
     #[test]
     fn nothing_waits_that_asked_nothing() {
         let mut parking = Parking::default();
-        parking.note(1, Some(5), None);
+        parking.note(1, Some(Lies::Inside(5)), None);
         parking.put_down();
         parking.park(NOW, Side::UNTRUSTED, &Frame { bytes: &mut [1; 60], meta: Meta::plain() });
         assert_eq!((answered(&mut parking, 1), parking.deadline()), (Vec::new(), None));
@@ -314,7 +347,7 @@ mod tests {
         for sequence in (0..100).rev() {
             park(&mut parking, NOW, (1, sequence), &mut [sequence as u8; 60]);
         }
-        let expected: Vec<_> = (0..PARKED_FRAMES_MAX).map(|sequence| vec![sequence as u8; 60]).collect();
+        let expected: Vec<_> = (0..PARKED_FRAMES_MAX).rev().map(|sequence| vec![sequence as u8; 60]).collect();
         assert_eq!(answered(&mut parking, 1), expected);
         assert_eq!(parking.waits().no_room as usize, 100 - PARKED_FRAMES_MAX);
     }
@@ -347,5 +380,43 @@ mod tests {
         let later = NOW + PARKED_ASK_AGAIN;
         assert_eq!(parking.look(later).len(), PARKED_ASKS_PER_LOOK);
         assert_eq!(parking.look(later + PARKED_LOOK_INTERVAL).len(), 10);
+    }
+
+    /// With more halves than may be asked between two questions each is asked, and nobody twice
+    /// before all others.
+    #[test]
+    fn many_halves_are_asked_in_turn() {
+        let mut parking = Parking::default();
+        let halves: Index = 5000;
+        (0..halves).for_each(|index| park(&mut parking, NOW, (index, 0), &mut index.to_be_bytes()));
+        let mut asked = vec![0_u32; halves as usize];
+        while let Some(at) = parking.deadline() {
+            let again = parking.look(at);
+            assert!(again.len() <= PARKED_ASKS_PER_LOOK);
+            for frame in again {
+                let index = frame.bytes.iter().fold(0, |index, byte| index << 8 | usize::from(*byte));
+                asked[index] += 1;
+            }
+            let fewest = asked.iter().min().copied().unwrap_or_default();
+            assert!(asked.iter().all(|times| *times <= fewest + 1), "somebody twice before another");
+        }
+        assert!(
+            asked.iter().all(|times| *times >= 1),
+            "{} were never asked",
+            asked.iter().filter(|times| **times == 0).count()
+        );
+    }
+
+    #[test]
+    fn what_lies_beyond_prolongs_no_wait() {
+        let mut parking = Parking::default();
+        park(&mut parking, NOW, (1, 5), &mut [5; 60]);
+        for passed in 1..24 {
+            parking.note(1, Some(Lies::Beyond(70_000 + passed)), None);
+            let now = NOW + Duration::from_millis(100) * passed;
+            parking.park(now, Side::UNTRUSTED, &Frame { bytes: &mut [0; 60], meta: Meta::plain() });
+        }
+        parking.look(NOW + PARKED_TIME);
+        assert_eq!((parking.flights.len(), parking.waits().in_vain), (0, 24));
     }
 }

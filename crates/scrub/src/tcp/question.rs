@@ -8,10 +8,11 @@
 use bump::DropReason;
 
 use crate::rule::Rule;
-use crate::tcp::established::{Agreed, Half};
-use crate::tcp::flow::Work;
+use crate::tcp::agreed::Agreed;
+use crate::tcp::half::Half;
 use crate::tcp::options::{Options, Timestamps};
 use crate::tcp::segment::flag;
+use crate::tcp::work::Work;
 
 /// Puts the question in the place of the segment in `work`, if `rule` is on.
 pub(crate) fn instead(

@@ -1,22 +1,25 @@
 //! A connection as another scrubber is told of it, with the same keys and the same rules.
 //!
 //! What is retained is not told: it is as much as passes. So a connection that was told begins as
-//! one of which the receiver of each scrubbed half must say first how far it is ([`adoption`]). What
+//! one of which the receiver of each scrubbed half must say first how far it is ([`catch_up`]). What
 //! was refused stays refused.
 //!
 //! Numbers are in network order, and a record has one form only.
 //!
-//! [`adoption`]: crate::tcp::adoption
+//! [`catch_up`]: crate::tcp::catch_up
 
 use std::net::IpAddr;
 
 use bump::Side;
 
-use crate::tcp::established::{Agreed, Ecn, Established, Fin, Half, Scale, WINDOW_SCALE_MAX};
-use crate::tcp::flow::{Bytes, Ending, Flow, Key, State};
+use crate::tcp::agreed::{Agreed, Ecn};
+use crate::tcp::established::Established;
+use crate::tcp::flow::{Bytes, Ending, Flow, State};
+use crate::tcp::half::{Fin, Half, Scale, WINDOW_SCALE_MAX};
+use crate::tcp::key::Key;
 use crate::tcp::options::Few;
+use crate::tcp::place::Place;
 use crate::tcp::shift::Shift;
-use crate::tcp::table::Place;
 
 const VERSION: u8 = 1;
 const ESTABLISHED: u8 = 1;

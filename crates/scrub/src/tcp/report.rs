@@ -7,8 +7,9 @@ use bump::Side;
 
 use crate::ethernet::Link;
 use crate::tcp::Flows;
-use crate::tcp::established::Fin;
-use crate::tcp::flow::{Ending, Flow, FlowId, Key, State};
+use crate::tcp::flow::{Ending, Flow, State};
+use crate::tcp::half::Fin;
+use crate::tcp::key::{FlowId, Key};
 use crate::tcp::serial::ahead;
 
 /// One connection, for the operator.

@@ -6,8 +6,7 @@
 use crate::context::Context;
 use crate::keys;
 use crate::rule::Rule;
-use crate::tcp::flow::Key;
-use crate::tcp::made::Made;
+use crate::tcp::key::Key;
 use crate::tcp::segment::{Segment, flag};
 
 /// What is added to the numbers of a trusted host on their way out; zero where nothing is hidden.
@@ -54,14 +53,6 @@ impl Shift {
     pub(crate) fn forth(self, segment: &mut Segment<'_>) {
         segment.sequence = segment.sequence.wrapping_add(self.sequence);
         if let Some(stamps) = &mut segment.options.timestamps {
-            stamps.value = stamps.value.wrapping_add(self.timestamps);
-        }
-    }
-
-    /// As [`forth`](Shift::forth), for a segment of the scrubber's own in the trusted host's name.
-    pub(crate) fn forth_made(self, made: &mut Made) {
-        made.sequence = made.sequence.wrapping_add(self.sequence);
-        if let Some(stamps) = &mut made.timestamps {
             stamps.value = stamps.value.wrapping_add(self.timestamps);
         }
     }

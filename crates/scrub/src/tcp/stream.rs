@@ -6,16 +6,17 @@ use crate::context::Context;
 use crate::limits::HOP_LIMIT_FIRST;
 use crate::rule::Rule;
 use crate::settings::OutOfOrder;
-use crate::tcp::established::{Agreed, Fin, Half};
+use crate::tcp::agreed::Agreed;
 use crate::tcp::events;
 use crate::tcp::events::Event;
-use crate::tcp::flow::Work;
+use crate::tcp::half::{Fin, Half};
 use crate::tcp::made::Made;
 use crate::tcp::options::Timestamps;
 use crate::tcp::question;
 use crate::tcp::retained::{Bytes, Reconciled};
 use crate::tcp::segment::flag;
 use crate::tcp::serial::{ahead, later};
+use crate::tcp::work::Work;
 
 /// Follows a half that is not scrubbed: its host is believed.
 pub(crate) fn follow(work: &mut Work<'_, '_, '_>, sender: &mut Half) {

@@ -10,37 +10,10 @@ use bump::{Instant, time};
 
 use crate::keys;
 use crate::limits::IDLE_BEFORE_EVICTION;
-use crate::tcp::flow::{CLASSES, Class, Flow, Key};
-
-/// The place of a connection in the table.
-pub(crate) type Index = u32;
-
-/// No place.
-const NONE: Index = u32::MAX;
-
-/// The links of a connection.
-#[derive(Debug)]
-pub(crate) struct Place {
-    /// The next in the chain of its hash.
-    chain: Index,
-    previous: Index,
-    next: Index,
-    class: Class,
-    /// When it came to its place in the list, in whole seconds since boot.
-    queued_at: u32,
-}
-
-impl Place {
-    /// Nowhere yet.
-    pub(crate) fn none() -> Place {
-        Place { chain: NONE, previous: NONE, next: NONE, class: Class::HalfOpen, queued_at: 0 }
-    }
-
-    /// In whose list it is.
-    pub(crate) fn class(&self) -> Class {
-        self.class
-    }
-}
+use crate::tcp::class::{CLASSES, Class};
+use crate::tcp::flow::Flow;
+use crate::tcp::key::Key;
+use crate::tcp::place::{Index, NONE, Place};
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every slot is used, and one more pointer would cost a cache line")]

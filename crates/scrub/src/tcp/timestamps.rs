@@ -3,10 +3,11 @@
 use bump::DropReason;
 
 use crate::rule::Rule;
-use crate::tcp::established::{Agreed, Half};
-use crate::tcp::flow::Work;
+use crate::tcp::agreed::Agreed;
+use crate::tcp::half::Half;
 use crate::tcp::segment::flag;
 use crate::tcp::serial::ahead;
+use crate::tcp::work::Work;
 
 /// After this long a connection without traffic takes any timestamp (RFC 7323, section 5.5): 24 days, in seconds.
 const STAMP_VALID_S: u32 = 24 * 24 * 3600;

@@ -3,7 +3,9 @@
 use bump::Instant;
 
 use crate::limits::BLOCKED_MAX;
-use crate::tcp::flow::{Class, State, seconds};
+use crate::tcp::class::Class;
+use crate::tcp::flow::State;
+use crate::tcp::work::seconds;
 use crate::tcp::{Flows, record};
 
 /// Places of the table that are looked at for one record.

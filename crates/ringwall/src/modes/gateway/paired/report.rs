@@ -66,13 +66,15 @@ fn millis(time: Duration) -> u64 {
 
 /// The counts by their words.
 fn waited(waits: &scrub::Waits) -> BTreeMap<String, u64> {
-    let scrub::Waits { kept, went_on, refused, in_vain, no_room, asked_again } = *waits;
+    let scrub::Waits { kept, went_on, refused, in_vain, no_room, outside, ended, asked_again } = *waits;
     [
         ("kept", kept),
         ("went-on", went_on),
         ("refused", refused),
         ("in-vain", in_vain),
         ("no-room", no_room),
+        ("outside", outside),
+        ("ended", ended),
         ("asked-again", asked_again),
     ]
     .map(|(word, count)| (word.to_owned(), count))
