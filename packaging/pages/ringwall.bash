@@ -5237,7 +5237,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__operator__subcmd__add)
-            opts="-h --role --request --out --days --force --dir --json --log-json --help"
+            opts="-h --role --request --key --out --days --force --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5248,6 +5248,10 @@ _ringwall() {
                     return 0
                     ;;
                 --request)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

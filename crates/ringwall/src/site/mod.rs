@@ -28,7 +28,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,6 +58,7 @@ use self::sharing::RekeySharedArguments;
 use self::signer::SignerArguments;
 use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
+use crate::output::{ask, is_somebody_there};
 use crate::randomness;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -343,6 +344,8 @@ struct Surroundings<'a> {
     output: &'a mut dyn Write,
     /// Who stands for it in the record.
     by: String,
+    /// Asks who sits at the terminal, if anybody does.
+    person: Option<fn(&str) -> io::Result<bool>>,
 }
 
 impl Surroundings<'_> {
@@ -368,7 +371,8 @@ fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failu
     let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
     let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
     let output = &mut std::io::stdout().lock();
-    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager() })
+    let person = is_somebody_there().then_some(ask as fn(&str) -> io::Result<bool>);
+    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager(), person })
 }
 
 impl From<authority::Error> for Failure {

@@ -180,7 +180,8 @@ impl Heard {
         let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
         let by = format!("{} {}, by the service", self.operator.role(), self.operator.name());
         let mut output = Vec::new();
-        let mut surroundings = Surroundings { unix_s: unix_ms / 1000, random: &mut random, output: &mut output, by };
+        let unix_s = unix_ms / 1000;
+        let mut surroundings = Surroundings { unix_s, random: &mut random, output: &mut output, by, person: None };
         if let Some(Terms { dir: named, .. }) = terms(&mut self.command, self.order.step.as_ref()) {
             dir.clone_into(named);
         }
