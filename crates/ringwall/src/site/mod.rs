@@ -260,9 +260,12 @@ pub(crate) enum SiteCommand {
     /// Each entry is signed and has the digest of the one before. 'verify' ends with 1 if an entry
     /// was changed, taken out, moved or cut off, and if a certificate was issued that no entry
     /// tells of. It prints number and digest of the last one; noted elsewhere, they show later that
-    /// everything up to it is still there.
+    /// everything up to it is still there. Orders that operators were refused are counted apart
+    /// ('--refused').
     ///
     /// Example: ringwall site audit verify --noted 17:5f1c...
+    /// The 20 before number 400: ringwall site audit --last 20 --before 400
+    /// What a viewer tried:      ringwall site audit --refused --operator vic
     #[command(verbatim_doc_comment)]
     Audit(AuditArguments),
     /// List all enrolled hosts with what they have reported: mode, policy, attacks, certificate
