@@ -4259,7 +4259,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__audit)
-            opts="-h --dir --last --about --json --log-json --help verify help"
+            opts="-h --dir --limit --last --before --about --operator --refused --json --log-json --help verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4273,7 +4273,19 @@ _ringwall() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --before)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --about)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --operator)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -5237,7 +5249,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__operator__subcmd__add)
-            opts="-h --role --request --out --days --force --dir --json --log-json --help"
+            opts="-h --role --request --key --out --days --force --dir --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5248,6 +5260,10 @@ _ringwall() {
                     return 0
                     ;;
                 --request)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -263,9 +263,12 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from signer" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from signer" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l dir -d 'Where the site is kept' -r -F
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l last -d 'The last so many entries alone' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l last -l limit -d 'The last so many entries alone' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l before -d 'Entries before the one of this number alone' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l about -d 'Entries about this host or thing alone' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l json -d 'Print a list of JSON objects'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l operator -d 'What this operator has ordered over the service alone' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l refused -d 'In their place the orders that operators were refused: for each operator and command the first and the last one, and how many there were'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from audit" -f -a "verify" -d 'Look whether it is whole'

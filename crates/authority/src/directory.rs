@@ -11,6 +11,7 @@
 //! etcd.json      in its place: the cluster of etcd that keeps the repository, and how it is reached
 //! revoked.crl.pem  the certificates that it has taken back, signed; hosts are given it
 //! audit.*        what was done with it, each entry signed and bound to the one before (0600)
+//! refused.*      orders that its operators were refused, counted (0600)
 //! policy.pem     what it decides for all hosts, signed; hosts are given it
 //! operators.json who may give its service orders, and when each did last (0600)
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
@@ -60,7 +61,9 @@ pub use acts::{acting, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation};
 use issued::Issued;
-pub use operators::{KnownOperator, add_operator, add_operator_by_request, begin_order, remove_operator};
+pub use operators::{
+    KnownOperator, add_operator, add_operator_by_request, begin_order, put_down_refused, remove_operator,
+};
 pub use policy::{change_policy, policy, policy_file};
 pub use record::Record;
 pub use renewing::{Given, Renewed, Terms, check_may_be_late};

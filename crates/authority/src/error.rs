@@ -151,6 +151,8 @@ pub enum Error {
     TooManyOperators(usize),
     /// The list of operators cannot be read.
     BadOperators,
+    /// The file of the orders that an operator was refused cannot be read, or was changed.
+    BadRefusals,
     /// The file is no backup of a site.
     NoBackup,
     /// The error happened with this file.
@@ -316,6 +318,9 @@ impl Error {
             Error::NoOperator(name) => write!(f, "no operator {name:?} is there; see 'ringwall site operator list'"),
             Error::TooManyOperators(most) => write!(f, "the site has {most} operators; remove one first"),
             Error::BadOperators => f.write_str("the list of operators is damaged; remove it, and add them again"),
+            Error::BadRefusals => {
+                f.write_str("it was damaged or changed; see who could write there, and move it away")
+            }
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.
             _ => Ok(()),

@@ -103,6 +103,13 @@ pub const AUDIT_FILE_LEN: u64 = 1 << 20;
 /// 10,000 hosts that renews each month keeps a year.
 pub const AUDIT_FILES: usize = 64;
 
+/// Most operators of whom refused orders are kept: those of the site, and as many earlier ones.
+pub const MAX_REFUSED_OPERATORS: usize = 2 * MAX_OPERATORS;
+
+/// Most commands of one operator that refused orders are counted by, beside one count for all
+/// others: more than there are. His file has two lines for each.
+pub const MAX_REFUSED_COMMANDS: usize = 64;
+
 /// Longest word of an entry, in bytes.
 pub const AUDIT_WORD_LEN: usize = 400;
 
@@ -159,3 +166,6 @@ const _: () = assert!(3 + 2 * (MAX_ADDRESSES_PER_HOST + 1) + 2 * MAX_ADDRESSES_P
 
 /// Each lease that ends is taken from its host and from the address's index, with itself and the mark of its end.
 const _: () = assert!(4 * ETCD_ENDED_LEASES <= ETCD_STEPS);
+
+/// The file of who was refused every command, with the longest lines, is still read whole.
+const _: () = assert!((2 * (MAX_REFUSED_COMMANDS + 1) * AUDIT_LINE_LEN) as u64 <= 2 * AUDIT_FILE_LEN);

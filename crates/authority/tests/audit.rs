@@ -191,10 +191,18 @@ fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
     assert_eq!(told.last().map(|(_, _, about)| about.as_str()), Some("last"));
     // Each file has one or two, so the newest ones are in several.
     for count in [1, 2, 10, told.len(), told.len() + 1] {
-        let newest = Record::from(&stage.site).newest_acts(count).expect("read").expect("whole");
+        let newest = Record::from(&stage.site).acts_before(None, count).expect("read").expect("whole");
         let about: Vec<String> = newest.into_iter().map(|kept| kept.entry.about).collect();
         let wanted = told[told.len().saturating_sub(count)..].iter().map(|(_, _, about)| about.clone());
         assert_eq!(about, wanted.collect::<Vec<_>>());
+    }
+    let first = told.len() as u64;
+    let first =
+        Record::from(&stage.site).acts_before(None, 1).expect("read").expect("whole")[0].entry.number + 1 - first;
+    for (before, count) in [(first, 5), (first + 1, 5), (first + 4, 2), (first + 9, 100), (first + 60, 3)] {
+        let page = Record::from(&stage.site).acts_before(Some(before), count).expect("read").expect("whole");
+        let numbers: Vec<u64> = page.into_iter().map(|kept| kept.entry.number).collect();
+        assert_eq!(numbers, (first.max(before.saturating_sub(count as u64))..before).collect::<Vec<_>>());
     }
     let shortened: Vec<_> = told.iter().filter(|(_, act, _)| act == "shortened").collect();
     assert!(!shortened.is_empty());
@@ -202,7 +210,7 @@ fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
     let first = first.filter(|name| name.to_string_lossy().starts_with("audit.0")).min().expect("one");
     fs::remove_file(stage.path().join(first)).expect("removed");
     assert!(matches!(stage.check(), Err(Doubt::Beginning(_))), "{:?}", stage.check().map(drop));
-    let newest = |count| Record::from(&stage.site).newest_acts(count).expect("read").map(|found| found.len());
+    let newest = |count| Record::from(&stage.site).acts_before(None, count).expect("read").map(|found| found.len());
     assert_eq!(newest(2), Ok(2), "what was taken away is before these");
     assert!(matches!(newest(told.len()), Err(Doubt::Beginning(_))), "{:?}", newest(told.len()));
 }
@@ -211,7 +219,7 @@ fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
 fn the_newest_entries_are_judged_without_those_before_them() {
     let stage = Stage::set();
     let newest = |count| {
-        let read = Record::from(&stage.site).newest_acts(count).expect("read")?;
+        let read = Record::from(&stage.site).acts_before(None, count).expect("read")?;
         Ok(read.into_iter().map(|kept| kept.entry.number).collect::<Vec<_>>())
     };
     assert_eq!(newest(5), Ok(vec![]), "nothing was done yet");
@@ -235,6 +243,59 @@ fn the_newest_entries_are_judged_without_those_before_them() {
     assert_eq!(newest(3), Err(Doubt::Missing(8, 9)));
     fs::write(&log, "").expect("emptied");
     assert_eq!(newest(3), Err(Doubt::Head));
+}
+
+#[test]
+fn a_page_ends_before_the_entry_that_is_named_and_is_judged_up_to_it() {
+    let stage = Stage::set();
+    let page = |before, count| {
+        let read = Record::from(&stage.site).acts_before(Some(before), count).expect("read")?;
+        Ok(read.into_iter().map(|kept| kept.entry.number).collect::<Vec<_>>())
+    };
+    assert_eq!(page(7, 5), Ok(vec![]), "nothing was done yet");
+    (1..=9).for_each(|number| stage.note(&number.to_string()));
+    for (before, count, wanted) in [
+        (7, 3, vec![4, 5, 6]),
+        (4, 3, vec![1, 2, 3]),
+        (3, 9, vec![1, 2]),
+        (1, 3, vec![]),
+        (0, 3, vec![]),
+        (9, 2, vec![7, 8]),
+        (10, 2, vec![8, 9]),
+        (u64::MAX, usize::MAX, (1..=9).collect()),
+    ] {
+        assert_eq!(page(before, count), Ok(wanted), "{count} before {before}");
+    }
+    let log = stage.path().join("audit.jsonl");
+    let whole = fs::read_to_string(&log).expect("there");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    for (changed, wanted) in [(3, Ok(vec![4, 5, 6])), (5, Err(Doubt::Signature(5))), (8, Ok(vec![4, 5, 6]))] {
+        let line = lines[changed - 1].replace("a change", "a chance");
+        fs::write(&log, [&lines[..changed - 1], &[line.as_str()], &lines[changed..]].concat().concat())
+            .expect("written");
+        assert_eq!(page(7, 3), wanted, "{changed} was changed");
+    }
+    // Without the one that has its digest, the last of a page could be another.
+    fs::write(&log, [&lines[..6], &lines[7..]].concat().concat()).expect("one taken out");
+    assert_eq!((page(7, 3), page(6, 2)), (Err(Doubt::Missing(7, 6)), Ok(vec![4, 5])));
+    fs::write(&log, lines[1..].concat()).expect("the first taken out");
+    assert_eq!((page(4, 9), page(4, 1)), (Ok(vec![2, 3]), Ok(vec![3])));
+}
+
+/// With the file that was read last counted as read, though it was not, this was a doubt.
+#[test]
+fn the_newest_entries_may_begin_where_a_file_does() {
+    let stage = Stage::set();
+    let (log, head) = (stage.path().join("audit.jsonl"), stage.path().join("audit.head"));
+    stage.note("1");
+    let text = fs::read_to_string(&head).expect("there");
+    let length = fs::metadata(&log).expect("there").len();
+    fs::write(&head, text.replace(&format!(":{length}}}"), &format!(":{AUDIT_FILE_LEN}}}"))).expect("written");
+    fill(&log);
+    ["2", "3"].into_iter().for_each(|about| stage.note(about));
+    unfill(&stage.path());
+    let newest = |count| Record::from(&stage.site).acts_before(None, count).expect("read").map(|found| found.len());
+    assert_eq!([newest(1), newest(2), newest(3)], [Ok(1), Ok(2), Ok(3)]);
 }
 
 /// Makes a file as long as a full one, with a hole behind what it holds.

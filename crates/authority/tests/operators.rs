@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use authority::audit::{Doubt, RefusedOrders};
 use authority::directory::{
-    KnownOperator, Record, Restored, acting, add_operator, add_operator_by_request, begin_order, remove_operator,
+    KnownOperator, Record, Restored, acting, add_operator, add_operator_by_request, begin_order, put_down_refused,
+    remove_operator,
 };
 use authority::files::Overwrite;
-use authority::limits::MAX_OPERATORS;
+use authority::limits::{MAX_OPERATORS, MAX_REFUSED_COMMANDS, MAX_REFUSED_OPERATORS};
 use authority::{Directory, Error, enrolment};
 use identity::certificate::OperatorRequest;
 use identity::certificate::OperatorRole::{self, Manager, Viewer};
@@ -47,6 +49,20 @@ impl Stage {
     fn names(&self) -> Vec<String> {
         let found = Record::from(&self.site).operators().expect("read");
         found.iter().map(|one| format!("{} {}", one.certificate.role(), one.certificate.name())).collect()
+    }
+}
+
+impl Stage {
+    fn refuse(&self, known: &KnownOperator, command: &str, detail: &str, unix_s: u64) -> Result<(), Error> {
+        put_down_refused(&self.site, &known.certificate, (command, detail), unix_s)
+    }
+
+    fn refused(&self, of: Option<&str>) -> Vec<RefusedOrders> {
+        Record::from(&self.site).refused_orders(of, usize::MAX).expect("read").expect("signed")
+    }
+
+    fn check(&self) -> Result<usize, Doubt> {
+        Record::from(&self.site).check(None).expect("read").map(|checked| checked.entries.len())
     }
 }
 
@@ -178,4 +194,96 @@ fn operators_come_back_with_a_backup_and_one_whom_no_entry_tells_of_is_found() {
     assert!(doubt.contains("was issued, and no entry says so"), "{doubt}");
     fs::write(there.join("operators.json"), "[]x").expect("damaged");
     assert!(record.operators().is_err());
+}
+
+#[test]
+fn refused_orders_are_counted_and_what_was_first_stays() {
+    let stage = Stage::set();
+    let [ann, bob] = ["ann", "bob"].map(|name| stage.add(name, Viewer).expect("added"));
+    for turn in 0..50 {
+        stage.refuse(&ann, "revoke", &format!("needs manager: revoke --name {turn}"), NOW + turn).expect("counted");
+    }
+    stage.refuse(&bob, "revoke", "needs manager: revoke --name boss", NOW + 60).expect("counted");
+    stage.refuse(&ann, "policy mode", "needs manager: policy mode * none", NOW + 70).expect("counted");
+    assert_eq!(stage.check(), Ok(4), "both were added, and the first of each was refused");
+    let told: Vec<(String, String, u64, u64, String, u64)> = stage
+        .refused(None)
+        .iter()
+        .map(|one| {
+            let (first, newest) = (&one.first.entry, &one.newest.entry);
+            let last = newest.detail.rsplit(' ').next().unwrap_or_default().to_owned();
+            (one.operator.clone(), one.command().to_owned(), one.count(), first.unix_s, last, newest.unix_s)
+        })
+        .collect();
+    let row = |who: &str, command: &str, count, first_s, last: &str, last_s| {
+        (who.to_owned(), command.to_owned(), count, first_s, last.to_owned(), last_s)
+    };
+    let wanted = [
+        row("ann", "revoke", 50, NOW, "49", NOW + 49),
+        row("bob", "revoke", 1, NOW + 60, "boss", NOW + 60),
+        row("ann", "policy mode", 1, NOW + 70, "none", NOW + 70),
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(stage.refused(None)[0].first.entry.detail, "needs manager: revoke --name 0");
+    assert_eq!((stage.refused(Some("bob")).len(), stage.refused(Some("no/body")).len()), (1, 0));
+    // Whoever makes commands up fills his own file, and that to its limit.
+    (0..=MAX_REFUSED_COMMANDS).for_each(|one| stage.refuse(&bob, &format!("c{one}"), "made up", NOW).expect("counted"));
+    let of_bob = stage.refused(Some("bob"));
+    let others = of_bob.iter().find(|one| one.command() == "others").expect("one for the rest");
+    assert_eq!((of_bob.len(), others.count(), stage.refused(Some("ann")).len()), (MAX_REFUSED_COMMANDS + 1, 2, 2));
+}
+
+#[test]
+fn a_change_of_refused_orders_is_found_and_a_backup_has_them() {
+    let stage = Stage::set();
+    let [ann, bob] = ["ann", "bob"].map(|name| stage.add(name, Viewer).expect("added"));
+    for who in [&ann, &ann, &bob] {
+        stage.refuse(who, "revoke", "needs manager: revoke --name boss", NOW).expect("counted");
+    }
+    let kept = stage.place.path().join("backup");
+    stage.site.backup(&kept).expect("kept");
+    let restored = Directory::restore(&kept, &stage.place.path().join("again"), Restored::AsItWas).expect("restored");
+    let again = Record::from(&restored).refused_orders(None, 9).expect("read").expect("signed");
+    assert_eq!(again, stage.refused(None));
+    let of = |name: &str| stage.place.path().join(format!("site/refused.{name}.jsonl"));
+    let whole = fs::read_to_string(of("ann")).expect("there");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let newest = lines[1].replace(r#""number":2"#, r#""number":3"#);
+    for (changed, what) in [
+        (whole.replace("boss", "desk"), "another order"),
+        (lines[0].to_owned() + &newest, "another count"),
+        (lines[1].to_owned(), "without the first"),
+        (whole.repeat(2), "twice"),
+        (fs::read_to_string(of("bob")).expect("there"), "of somebody else"),
+        (whole.trim_end().to_owned(), "cut off"),
+    ] {
+        assert_ne!(changed, whole, "{what}");
+        fs::write(of("ann"), &changed).expect("written");
+        assert_eq!(stage.check(), Err(Doubt::Refused("ann".to_owned())), "{what}");
+        let more = stage.refuse(&ann, "revoke", "needs manager", NOW).expect_err(what);
+        assert!(more.to_string().contains("refused.ann.jsonl"), "{more}");
+        assert_eq!(fs::read_to_string(of("ann")).expect("there"), changed, "nothing made up is signed");
+    }
+    for write in [|file: PathBuf| fs::write(file, ""), |file: PathBuf| fs::remove_file(file)] {
+        write(of("ann")).expect("done");
+        assert_eq!(stage.check(), Err(Doubt::NoRefused("ann".to_owned())));
+    }
+    fs::write(of("ann"), &whole).expect("put back");
+    assert_eq!(stage.check(), Ok(4));
+}
+
+#[test]
+fn of_operators_whom_the_site_has_no_more_so_many_are_kept() {
+    let stage = Stage::set();
+    let staying = stage.add("staying", Viewer).expect("added");
+    stage.refuse(&staying, "revoke", "needs manager", NOW).expect("counted");
+    for turn in 1..=MAX_REFUSED_OPERATORS as u64 {
+        let name = format!("o{turn}");
+        let known = stage.add(&name, Viewer).expect("added");
+        stage.refuse(&known, "revoke", "needs manager", NOW + turn).expect("counted");
+        remove_operator(&stage.site, &name, NOW).expect("removed");
+    }
+    let found: Vec<String> = stage.refused(None).into_iter().map(|one| one.operator).collect();
+    assert_eq!((found.len(), found[0].as_str(), found[1].as_str()), (MAX_REFUSED_OPERATORS, "staying", "o2"));
+    assert!(stage.check().is_ok(), "and their entries are no doubt");
 }

@@ -1,7 +1,7 @@
-//! What commands print. A reader that went away, such as `head`, ends the command quietly; a full disk is an error.
+//! What commands print, and ask. A reader that went away, such as `head`, ends the command quietly; a full disk is an error.
 
 use std::fmt;
-use std::io::{ErrorKind, Write};
+use std::io::{self, BufRead as _, ErrorKind, IsTerminal as _, Write};
 use std::process::exit;
 
 use tracing::{Level, Metadata};
@@ -33,6 +33,22 @@ pub(crate) fn print(out: &mut dyn Write, text: &dyn fmt::Display) {
 /// Writes a line to the standard error, whether or not somebody reads it: what follows must happen all the same.
 pub(crate) fn complain(text: fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "ringwall: {text}");
+}
+
+/// Whether somebody sits at a terminal who can be asked.
+pub(crate) fn is_somebody_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks who sits there; whether he agrees.
+///
+/// # Errors
+/// What the operating system says.
+pub(crate) fn ask(question: &str) -> io::Result<bool> {
+    write!(io::stderr(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// `text` without what a terminal or its reader could take for more than text: names and addresses come from the wire.

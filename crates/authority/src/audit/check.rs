@@ -47,6 +47,10 @@ pub enum Doubt {
     Untold(String),
     /// There are certificates and no entry at all.
     Empty,
+    /// The file of what was refused to this operator was damaged or changed.
+    Refused(String),
+    /// This operator was refused an order, and there is no file of it.
+    NoRefused(String),
 }
 
 impl fmt::Display for Doubt {
@@ -62,6 +66,10 @@ impl fmt::Display for Doubt {
             Doubt::Noted(number) => write!(f, "entry {number} is not the one that was noted"),
             Doubt::Untold(serial) => write!(f, "certificate {serial} was issued, and no entry says so"),
             Doubt::Empty => f.write_str("there is no entry: all was done by an earlier version, or they were removed"),
+            Doubt::Refused(name) => write!(f, "the orders that {name} was refused were damaged or changed"),
+            Doubt::NoRefused(name) => {
+                write!(f, "{name} was refused orders, and the file that tells of them is missing")
+            }
         }
     }
 }
@@ -106,46 +114,85 @@ pub fn check(
     Ok(chain().map(|digest| Checked { entries: found, digest }))
 }
 
-/// Reads the newest `count` entries, of as few files as have them; a doubt if they are not what the
-/// site's authority wrote, one behind the other up to the last. What is before them is not looked
-/// at.
+/// Reads the newest `count` entries, or with `before` those before the one of that number, of as
+/// few files as have them. A doubt if they are not what the site's authority wrote, one behind the
+/// other, up to the last or to that one. What is before and behind them is not looked at.
 ///
 /// # Errors
 /// What the operating system says.
-pub fn newest(directory: &Path, anchor: &TrustAnchor, count: usize) -> Result<Result<Vec<Kept>, Doubt>, Error> {
-    let mut names: Vec<String> = earlier(directory)?.into_iter().map(name_of).collect();
-    names.extend(directory.join(CURRENT).exists().then(|| CURRENT.to_owned()));
+pub fn page(
+    directory: &Path,
+    anchor: &TrustAnchor,
+    before: Option<u64>,
+    count: usize,
+) -> Result<Result<Vec<Kept>, Doubt>, Error> {
+    let file = directory.join(HEAD);
+    let head = read_head(&file)?;
+    // Behind the end there is nothing to leave out.
+    let before = before.filter(|before| head.as_ref().is_some_and(|head| *before <= head.number));
+    // The entry that they are before has the digest of the last of them.
+    let wanted = count.saturating_add(usize::from(before.is_some()));
+    let (mut found, is_whole) = match tail(directory, before, wanted)? {
+        Ok(found) => found,
+        Err(doubt) => return Ok(Err(doubt)),
+    };
+    let (Some(first), Some(last)) = (found.first(), found.last()) else {
+        return Ok(if file.exists() && before.is_none() { Err(Doubt::Head) } else { Ok(found) });
+    };
+    let Some(head) = head else { return Ok(Err(Doubt::Head)) };
+    let number = last.entry.number;
+    let chain = || {
+        let start = match first.entry.number {
+            1 => beginning(directory, anchor),
+            _ => first.entry.before,
+        };
+        // All that there is begins as a whole record does, or its beginning was taken away.
+        let digest = match (is_whole, before) {
+            (true, None) => follow(&found, (anchor, start), None)?,
+            _ => chained(&found, anchor, (first.entry.number, start), |_, _| {})?,
+        };
+        if let Some(before) = before {
+            return if number == before { Ok(()) } else { Err(Doubt::Missing(before, number)) };
+        }
+        let is_end = (head.number, head.digest) == (number, digest);
+        let is_one_behind = head.number + 1 == number && last.entry.before == head.digest;
+        if is_end || is_one_behind { Ok(()) } else { Err(Doubt::End(head.number, number)) }
+    };
+    let judged = chain();
+    if before.is_some() {
+        found.pop();
+    }
+    Ok(judged.map(|()| found))
+}
+
+/// The newest `count` entries, none beyond the number `up_to`, and whether these are all; a doubt
+/// if a line is none.
+fn tail(directory: &Path, up_to: Option<u64>, count: usize) -> Result<Result<(Vec<Kept>, bool), Doubt>, Error> {
+    let mut names: Vec<(u64, String)> = earlier(directory)?.into_iter().map(|first| (first, name_of(first))).collect();
+    // The name of the newest file does not say what it begins with.
+    names.extend(directory.join(CURRENT).exists().then(|| (0, CURRENT.to_owned())));
     let mut found: Vec<Kept> = Vec::new();
-    while let Some(name) = names.pop().filter(|_| found.len() < count) {
+    while found.len() < count
+        && let Some((first, name)) = names.pop()
+    {
+        if up_to.is_some_and(|up_to| first > up_to) {
+            continue;
+        }
         match lines(&directory.join(&name))? {
-            Ok(before) => found.splice(0..0, before).for_each(drop),
+            Ok(mut before) => {
+                before.retain(|kept| up_to.is_none_or(|up_to| kept.entry.number <= up_to));
+                found.splice(0..0, before).for_each(drop);
+            }
             Err(number) => return Ok(Err(Doubt::Line(name, number))),
         }
     }
     let is_whole = names.is_empty() && found.len() <= count;
     found.drain(..found.len().saturating_sub(count));
-    let file = directory.join(HEAD);
-    let head = read_head(&file)?;
-    let (Some(first), Some(last)) = (found.first(), found.last()) else {
-        return Ok(if file.exists() { Err(Doubt::Head) } else { Ok(found) });
-    };
-    let Some(head) = head else { return Ok(Err(Doubt::Head)) };
-    let number = last.entry.number;
-    let chain = || {
-        // All that there is begins as a whole record does, or its beginning was taken away.
-        let digest = match is_whole {
-            true => follow(&found, (anchor, beginning(directory, anchor)), None)?,
-            false => chained(&found, anchor, (first.entry.number, first.entry.before), |_, _| {})?,
-        };
-        let is_end = (head.number, head.digest) == (number, digest);
-        let is_one_behind = head.number + 1 == number && last.entry.before == head.digest;
-        if is_end || is_one_behind { Ok(()) } else { Err(Doubt::End(head.number, number)) }
-    };
-    Ok(chain().map(|()| found))
+    Ok(Ok((found, is_whole)))
 }
 
 /// The entries of a file, or the line that is none.
-fn lines(file: &Path) -> Result<Result<Vec<Kept>, usize>, Error> {
+pub(super) fn lines(file: &Path) -> Result<Result<Vec<Kept>, usize>, Error> {
     let mut text = Vec::new();
     let open = File::open(file).map_err(|error| Error::from(error).with_file(file))?;
     open.take(2 * AUDIT_FILE_LEN).read_to_end(&mut text)?;

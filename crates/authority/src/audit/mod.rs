@@ -5,12 +5,14 @@
 //! audit.jsonl         the newest entries, one a line
 //! audit.N.jsonl       earlier ones, from number N on
 //! audit.head          number and digest of the last entry, and where its line ends
+//! refused.NAME.jsonl  what an operator was refused, beside the chain
 //! ```
 //! An entry is on the disk before what it tells of is done. So a crash leaves an entry without an
 //! effect at worst, and never an effect without an entry. `written.rs` has the form of a line,
-//! `check.rs` looks whether all is as it was written.
+//! `check.rs` looks whether all is as it was written, `refused.rs` counts refused orders.
 
 mod check;
+mod refused;
 mod written;
 
 use std::fs::{self, File, OpenOptions};
@@ -19,6 +21,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use identity::audit::Entry;
+use identity::certificate::OperatorRole;
 use identity::{TrustAnchor, pem};
 
 use crate::files::{self, Overwrite, Secrecy, sync_directory};
@@ -26,13 +29,17 @@ use crate::limits::{AUDIT_FILE_LEN, AUDIT_FILES, AUDIT_WORD_LEN};
 use crate::{Error, Site};
 
 pub(crate) use check::untold;
-pub use check::{Checked, Doubt, check, newest};
+pub use check::{Checked, Doubt, check, page};
+pub use refused::RefusedOrders;
+pub(crate) use refused::{FIRST_OF_HIS, Refusal, missing, put_down, refused};
 use written::{Head, read_head, read_line, write_head, write_line};
 
 /// The authority's first certificate, once it has another one: the record begins with its digest.
 pub(crate) const FIRST: &str = "ca.first.pem";
 const CURRENT: &str = "audit.jsonl";
 const HEAD: &str = "audit.head";
+/// Behind who acts, where the service carries it out.
+const BY_SERVICE: &str = ", by the service";
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +74,7 @@ pub enum Act {
     OperatorAdded,
     /// An operator is out.
     OperatorRemoved,
-    /// An order that its operator may not give.
+    /// An order that its operator may not give: in the chain his first alone.
     OrderRefused,
     /// The earliest entries are left out from now on.
     Shortened,
@@ -108,17 +115,32 @@ pub struct Kept {
     pub signature: Vec<u8>,
 }
 
-/// Whether a file of this name is a part of the record.
-pub(crate) fn is_part(name: &str) -> bool {
-    name == CURRENT || name == HEAD || first_of(name).is_some()
+/// As whom an operator stands in the record, where the service carries out his order.
+#[must_use]
+pub fn by_operator(role: OperatorRole, name: &str) -> String {
+    format!("{role} {name}{BY_SERVICE}")
 }
 
-/// The names of its files, in the order in which they were written, the head last.
+/// The operator who stands in the record so; nothing for everybody else.
+#[must_use]
+pub fn operator_of(by: &str) -> Option<&str> {
+    let (role, name) = by.strip_suffix(BY_SERVICE)?.split_once(' ')?;
+    OperatorRole::from_name(role).map(|_| name)
+}
+
+/// Whether a file of this name is a part of the record.
+pub(crate) fn is_part(name: &str) -> bool {
+    name == CURRENT || name == HEAD || first_of(name).is_some() || refused::operator_in(name).is_some()
+}
+
+/// The names of its files: those of refused orders, and those of the chain in the order in which
+/// they were written, the head last.
 ///
 /// # Errors
 /// What the operating system says.
 pub(crate) fn parts(directory: &Path) -> Result<Vec<String>, Error> {
-    let mut names = earlier(directory)?.into_iter().map(name_of).collect::<Vec<_>>();
+    let mut names = refused::parts(directory)?;
+    names.extend(earlier(directory)?.into_iter().map(name_of));
     names.extend([CURRENT, HEAD].map(str::to_owned).into_iter().filter(|name| directory.join(name).exists()));
     Ok(names)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::{Directory, OPERATORS, Record, acts};
-use crate::audit::Act;
+use crate::audit::{self, Act, FIRST_OF_HIS, Refusal};
 use crate::files::{self, Overwrite, Secrecy, Staged};
 use crate::limits::{BACKDATE, MAX_OPERATORS};
 use crate::{Error, Random, Site};
@@ -171,4 +171,29 @@ pub fn begin_order(directory: &Directory, operator: &OperatorCertificate, made_u
     }
     store(directory, &operators)?;
     Ok(true)
+}
+
+/// Counts an order that `operator` was refused: the command, and why with the whole order. It has
+/// its place beside the record of what was done, where the first one of each operator is told of.
+///
+/// # Errors
+/// What is wrong with the list or the file, or what the operating system says.
+pub fn put_down_refused(
+    directory: &Directory,
+    operator: &OperatorCertificate,
+    (command, detail): (&str, &str),
+    unix_s: u64,
+) -> Result<(), Error> {
+    let _lock = directory.lock()?;
+    let name = operator.name();
+    let now = Record::from(directory).operators()?;
+    let now: Vec<String> = now.iter().map(|one| one.certificate.name().to_owned()).collect();
+    let by = audit::by_operator(operator.role(), name);
+    let refusal = Refusal { operator: name, by: &by, command, detail };
+    // A crash in between costs the entry. The other way round the entry would name a file that is
+    // not there, as if somebody had taken it away.
+    if audit::put_down((&directory.path, &directory.site), &refusal, &now, unix_s)? {
+        acts::tell(directory, &[(Act::OrderRefused, name, &format!("{FIRST_OF_HIS}{detail}"))], unix_s)?;
+    }
+    Ok(())
 }

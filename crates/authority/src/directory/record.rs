@@ -10,7 +10,7 @@ use identity::revocation::RevocationList;
 
 use super::issued::Issued;
 use super::{CERTIFICATE, Directory, Entry, POLICY, REVOKED, acts, operators};
-use crate::audit::{self, Checked, Doubt, Kept};
+use crate::audit::{self, Checked, Doubt, Kept, RefusedOrders};
 use crate::{Error, files};
 
 /// A site's directory without its keys.
@@ -119,19 +119,39 @@ impl Record {
         if checked.entries.is_empty() && !issued.is_empty() {
             return Ok(Err(Doubt::Empty));
         }
+        let refused = match audit::refused(&self.path, &self.anchor, None, usize::MAX)? {
+            Ok(refused) => refused,
+            Err(doubt) => return Ok(Err(doubt)),
+        };
         let issued = issued.iter().map(|(unix_s, serial)| (serial.as_str(), *unix_s));
-        Ok(audit::untold(&checked, issued).map_or(Ok(checked), Err))
+        let doubt = audit::untold(&checked, issued).or_else(|| audit::missing(&checked, &refused));
+        Ok(doubt.map_or(Ok(checked), Err))
     }
 
-    /// The newest `count` entries of the record of what was done, if they are as they were written,
-    /// one behind the other up to the last; else the first doubt. Those before them, and whether
-    /// each certificate has an entry, [`check`](Record::check) looks at.
+    /// The newest `count` entries of the record of what was done, or those before the one of the
+    /// number `before`, if they are as they were written, one behind the other up to the last or to
+    /// that one; else the first doubt. The others, and whether each certificate has an entry,
+    /// [`check`](Record::check) looks at.
     ///
     /// # Errors
     /// What the operating system says.
-    pub fn newest_acts(&self, count: usize) -> Result<Result<Vec<Kept>, Doubt>, Error> {
+    pub fn acts_before(&self, before: Option<u64>, count: usize) -> Result<Result<Vec<Kept>, Doubt>, Error> {
         let _lock = lock(&self.path)?;
-        audit::newest(&self.path, &self.anchor, count)
+        audit::page(&self.path, &self.anchor, before, count)
+    }
+
+    /// The orders that `operator` was refused, or all were, by command. The newest `count` alone,
+    /// the last one last; a doubt if the authority did not sign them.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn refused_orders(
+        &self,
+        operator: Option<&str>,
+        count: usize,
+    ) -> Result<Result<Vec<RefusedOrders>, Doubt>, Error> {
+        let _lock = lock(&self.path)?;
+        audit::refused(&self.path, &self.anchor, operator, count)
     }
 }
 

@@ -187,7 +187,7 @@ fn moment(unix_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::tests::{break_of, report};
+    use super::super::report::example::{break_of, report};
     use super::*;
 
     #[test]

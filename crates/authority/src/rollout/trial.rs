@@ -171,7 +171,7 @@ mod tests {
 
     use wire::MacAddress;
 
-    use super::super::report::tests::report;
+    use super::super::report::example::report;
     use super::super::told::Row;
     use super::*;
 

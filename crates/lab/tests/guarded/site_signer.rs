@@ -104,7 +104,7 @@ fn told(site: &Site, name: &str) -> Result<Vec<(String, String)>, Failure> {
     site.order("audit verify")?;
     let told: Value = serde_json::from_str(&site.order("audit --json")?).expect("JSON");
     let word = |entry: &Value, key: &str| entry[key].as_str().expect("a word").to_owned();
-    let of_name = told.as_array().expect("a list").iter().filter(|entry| entry["about"] == name);
+    let of_name = told["entries"].as_array().expect("a list").iter().filter(|entry| entry["about"] == name);
     Ok(of_name.map(|entry| (word(entry, "act"), word(entry, "by"))).collect())
 }
 

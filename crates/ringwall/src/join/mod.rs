@@ -20,7 +20,6 @@ mod machine;
 mod trial;
 mod units;
 
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,6 +45,7 @@ use crate::failure::Failure;
 use crate::modes::file::Config;
 use crate::modes::name::Mode;
 use crate::modes::of;
+use crate::output::{ask, is_somebody_there};
 use crate::protocol::{Answer, Ask};
 
 pub(crate) use leave::LeaveArguments;
@@ -96,17 +96,10 @@ pub(crate) struct TellingArguments {
 impl TellingArguments {
     /// Asks on a terminal; elsewhere whoever gave the command has decided.
     fn agree(&self, question: &str) -> Result<(), Failure> {
-        if self.yes || !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if self.yes || !is_somebody_there() || ask(question).map_err(Failure::new)? {
             return Ok(());
         }
-        let asked = write!(io::stderr(), "{question} [y/N] ").and_then(|()| {
-            let mut answer = String::new();
-            io::stdin().lock().read_line(&mut answer).map(|_| answer)
-        });
-        match asked.map_err(Failure::new)?.trim() {
-            "y" | "Y" | "yes" => Ok(()),
-            _ => Err(Failure::new("nothing was changed; give --yes to go on without a question")),
-        }
+        Err(Failure::new("nothing was changed; give --yes to go on without a question"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use authority::audit::{Checked, Kept};
+use authority::audit::{Checked, Kept, RefusedOrders, operator_of};
 use authority::directory::Record;
 use clap::{Args, Subcommand};
 use identity::certificate::utc_text;
@@ -48,15 +48,25 @@ pub(super) struct ShowArguments {
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     pub(super) dir: PathBuf,
     /// The last so many entries alone
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, visible_alias = "limit", value_name = "COUNT")]
     last: Option<usize>,
+    /// Entries before the one of this number alone
+    #[arg(long, value_name = "NUMBER", conflicts_with = "refused")]
+    before: Option<u64>,
     /// Entries about this host or thing alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "refused")]
     about: Option<String>,
-    /// Print a list of JSON objects
+    /// What this operator has ordered over the service alone
+    #[arg(long, value_name = "NAME")]
+    operator: Option<String>,
+    /// In their place the orders that operators were refused: for each operator and command the
+    /// first and the last one, and how many there were
+    #[arg(long)]
+    refused: bool,
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Of this many newest entries alone, also where 'about' finds none among them
+    /// Of so many entries before that number alone, also where the filters find none among them
     #[arg(skip)]
     pub(super) within: Option<usize>,
 }
@@ -112,28 +122,59 @@ pub(super) fn audit(arguments: &AuditArguments, surroundings: &mut Surroundings<
 }
 
 fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let entries = match arguments.within {
-        None => whole(&arguments.dir, None)?.entries,
+    if arguments.refused {
+        return show_refused(arguments, surroundings);
+    }
+    let ShowArguments { dir, last, before, json, within, .. } = arguments;
+    let mut entries = match within {
+        None => whole(dir, None)?.entries,
         Some(within) => {
-            let newest = Record::open(&arguments.dir)?.newest_acts(within)?;
-            newest.map_err(|doubt| Failure::file(&arguments.dir, doubt, REMEDY))?
+            let page = Record::open(dir)?.acts_before(*before, *within)?;
+            page.map_err(|doubt| Failure::file(dir, doubt, REMEDY))?
         }
     };
-    let is_meant = |kept: &&Kept| arguments.about.as_ref().is_none_or(|about| *about == kept.entry.about);
-    let meant: Vec<&Kept> = entries.iter().filter(is_meant).collect();
-    let from = arguments.last.map_or(0, |last| meant.len().saturating_sub(last));
-    let meant = &meant[from..];
+    entries.retain(|kept| before.is_none_or(|before| kept.entry.number < before));
+    let meant: Vec<&Kept> = entries.iter().filter(|kept| arguments.means(kept)).collect();
+    let from = last.map_or(0, |last| meant.len().saturating_sub(last));
+    let (left_out, meant) = meant.split_at(from);
     let mut lines: Vec<String> = meant.iter().map(|kept| line(kept)).collect();
     if lines.is_empty() {
         lines.push("no entry".to_owned());
     }
+    let number = |kept: &Kept| kept.entry.number;
+    let is_page = within.is_some() && entries.first().is_some_and(|kept| number(kept) > 1);
+    let unseen = entries.first().filter(|_| is_page && last.is_none_or(|last| last > meant.len())).map(number);
     // Somebody who looks for more than there is room for should know.
-    let first = entries.first().map_or(1, |kept| kept.entry.number);
-    if arguments.within.is_some() && first > 1 && arguments.last.is_none_or(|last| last > meant.len()) {
-        lines.push(format!("entries before {first} are shown at the authority's machine alone"));
+    lines.extend(unseen.map(|first| format!("entries before {first} were not looked at: --before {first}")));
+    let next = if left_out.is_empty() { entries.first().filter(|_| is_page) } else { meant.first().copied() };
+    let shown: Vec<Value> = meant.iter().map(|kept| object(kept)).collect();
+    surroundings.print(*json, &json!({"entries": shown, "before": next.map(number)}), &lines.join("\n"))
+}
+
+impl ShowArguments {
+    /// Whether an entry is one of those that are asked for.
+    fn means(&self, kept: &Kept) -> bool {
+        let is_his = |name: &String| operator_of(&kept.entry.by) == Some(name.as_str());
+        self.about.as_ref().is_none_or(|about| *about == kept.entry.about) && self.operator.as_ref().is_none_or(is_his)
     }
-    let value = Value::Array(meant.iter().map(|kept| object(kept)).collect());
-    surroundings.print(arguments.json, &value, &lines.join("\n"))
+}
+
+fn show_refused(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
+    let ShowArguments { dir, last, operator, json, within, .. } = arguments;
+    // Each has two signatures.
+    let room = within.map_or(usize::MAX, |within| within / 2);
+    let count = last.unwrap_or(usize::MAX).min(room);
+    let found = Record::open(dir)?.refused_orders(operator.as_deref(), count)?;
+    let found = found.map_err(|doubt| Failure::file(dir, doubt, REMEDY))?;
+    let mut lines: Vec<String> = found.iter().map(refused_text).collect();
+    if lines.is_empty() {
+        lines.push("no order was refused".to_owned());
+    }
+    if found.len() == room && last.is_none_or(|last| last > room) {
+        lines.push("these are as many as fit: for further ones --operator NAME".to_owned());
+    }
+    let shown: Vec<Value> = found.iter().map(refused_object).collect();
+    surroundings.print(*json, &json!({"refused": shown}), &lines.join("\n"))
 }
 
 fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
@@ -173,14 +214,44 @@ fn object(kept: &Kept) -> Value {
     })
 }
 
+fn refused_text(one: &RefusedOrders) -> String {
+    let told = |kept: &Kept| format!("{} {}", utc_text(kept.entry.unix_s), kept.entry.detail);
+    let (operator, command, count) = (&one.operator, one.command(), one.count());
+    match count {
+        1 => format!("{operator}: {command}, once\n    {}", told(&one.first)),
+        _ => {
+            let (first, last) = (told(&one.first), told(&one.newest));
+            format!("{operator}: {command}, {count} times\n    first {first}\n    last  {last}")
+        }
+    }
+}
+
+fn refused_object(one: &RefusedOrders) -> Value {
+    let told =
+        |kept: &Kept| json!({"at": utc_text(kept.entry.unix_s), "by": kept.entry.by, "detail": kept.entry.detail});
+    json!({
+        "operator": one.operator,
+        "command": one.command(),
+        "count": one.count(),
+        "first": told(&one.first),
+        "last": told(&one.newest),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
+    use authority::Directory;
+    use authority::audit::Act;
+    use authority::directory::{acting, note};
     use serde_json::{Value, json};
 
-    use super::super::testing::{new_site, order, run};
-    use super::manager;
+    use super::super::orders::parse;
+    use super::super::testing::{NOW_UNIX_S, new_site, order, run};
+    use super::super::{SiteCommand, Surroundings};
+    use super::{audit, manager};
 
     #[test]
     fn what_was_done_is_shown_with_who_did_it_and_a_change_of_it_is_found() {
@@ -197,7 +268,9 @@ mod tests {
         }
         assert_eq!(shown.matches(&format!("(by {})", manager())).count(), 3, "{shown}");
         let last: Value = serde_json::from_str(&audit("--last 1 --json").expect("shown")).expect("json");
-        assert_eq!((&last[0]["act"], &last[0]["number"], &last[1]), (&json!("backed-up"), &json!(3), &Value::Null));
+        let (entries, before) = (&last["entries"], &last["before"]);
+        assert_eq!((&entries[0]["act"], &entries[0]["number"], before), (&json!("backed-up"), &json!(3), &json!(3)));
+        assert!(entries[1].is_null(), "{last}");
         let verified = audit("verify").expect("whole");
         let noted = verified.trim().rsplit(' ').next().expect("a word").to_owned();
         audit(&format!("verify --noted {noted}")).expect("there");
@@ -212,5 +285,55 @@ mod tests {
             assert!(doubt.contains("entry 2 was changed: the authority did not sign it; "), "{doubt}");
         }
         assert!(audit("verify --noted 3").expect_err("no digest").contains("--noted"));
+    }
+
+    /// What an order would print that looks at so many entries.
+    fn page(place: &Path, within: usize, words: &str) -> String {
+        let Ok(SiteCommand::Audit(mut arguments)) = parse(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        else {
+            panic!("{words}")
+        };
+        (arguments.show.dir, arguments.show.within) = (place.join("site"), Some(within));
+        let mut output = Vec::new();
+        let random = &mut |_: &mut [u8]| {};
+        let by = manager();
+        let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random, output: &mut output, by, person: None };
+        audit(&arguments, &mut surroundings).expect(words);
+        String::from_utf8(output).expect("text")
+    }
+
+    #[test]
+    fn page_by_page_the_whole_record_is_read_and_each_act_comes_once() {
+        let place = new_site();
+        for number in 1..=11 {
+            let by = if number % 4 == 0 { "manager mia, by the service" } else { "host mia, by the service" };
+            let site = acting(Directory::open(&place.path().join("site")).expect("opened"), by);
+            note(&site, Act::Policy, &format!("version {number}"), "", NOW_UNIX_S).expect("noted");
+        }
+        for (filter, wanted) in [("", (1..=11).collect::<Vec<u64>>()), (" --operator mia", vec![4, 8])] {
+            let (mut found, mut before) = (Vec::new(), String::new());
+            for _ in 0..9 {
+                let shown = page(place.path(), 3, &format!("audit --json{filter}{before}"));
+                let shown: Value = serde_json::from_str(&shown).expect("JSON");
+                let numbers = shown["entries"].as_array().expect("a list").iter();
+                let numbers: Vec<u64> = numbers.filter_map(|one| one["number"].as_u64()).collect();
+                found.splice(0..0, numbers);
+                match shown["before"].as_u64() {
+                    Some(number) => before = format!(" --before {number}"),
+                    None => break,
+                }
+            }
+            assert_eq!(found, wanted, "{filter}");
+        }
+        let shown = page(place.path(), 3, "audit --about nobody --before 9");
+        assert_eq!(shown, "no entry\nentries before 6 were not looked at: --before 6\n");
+        assert_eq!(page(place.path(), 3, "audit --limit 2 --before 9").lines().count(), 2);
+        let all = run(place.path(), "site audit --dir @/site --before 9 --last 2").expect("shown");
+        let numbers: Vec<&str> = all.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(numbers, ["7", "8"]);
+        assert_eq!(run(place.path(), "site audit --dir @/site --refused").expect("shown"), "no order was refused\n");
+        for words in ["--refused --before 3", "--refused --about a"] {
+            run(place.path(), &format!("site audit --dir @/site {words}")).expect_err(words);
+        }
     }
 }

@@ -28,7 +28,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,6 +58,7 @@ use self::sharing::RekeySharedArguments;
 use self::signer::SignerArguments;
 use self::survey::{ImportArguments, SurveyArguments};
 use crate::failure::Failure;
+use crate::output::{ask, is_somebody_there};
 use crate::randomness;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -259,9 +260,12 @@ pub(crate) enum SiteCommand {
     /// Each entry is signed and has the digest of the one before. 'verify' ends with 1 if an entry
     /// was changed, taken out, moved or cut off, and if a certificate was issued that no entry
     /// tells of. It prints number and digest of the last one; noted elsewhere, they show later that
-    /// everything up to it is still there.
+    /// everything up to it is still there. Orders that operators were refused are counted apart
+    /// ('--refused').
     ///
     /// Example: ringwall site audit verify --noted 17:5f1c...
+    /// The 20 before number 400: ringwall site audit --last 20 --before 400
+    /// What a viewer tried:      ringwall site audit --refused --operator vic
     #[command(verbatim_doc_comment)]
     Audit(AuditArguments),
     /// List all enrolled hosts with what they have reported: mode, policy, attacks, certificate
@@ -343,6 +347,8 @@ struct Surroundings<'a> {
     output: &'a mut dyn Write,
     /// Who stands for it in the record.
     by: String,
+    /// Asks who sits at the terminal, if anybody does.
+    person: Option<fn(&str) -> io::Result<bool>>,
 }
 
 impl Surroundings<'_> {
@@ -368,7 +374,8 @@ fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failu
     let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
     let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
     let output = &mut std::io::stdout().lock();
-    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager() })
+    let person = is_somebody_there().then_some(ask as fn(&str) -> io::Result<bool>);
+    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager(), person })
 }
 
 impl From<authority::Error> for Failure {

@@ -1,8 +1,8 @@
 //! A site in a directory of its own, for the tests of its commands.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use authority::Directory;
 use clap::Parser;
@@ -23,13 +23,22 @@ enum Line {
 
 /// Runs one line in a directory of its own; `@` stands for that directory.
 pub(super) fn run(place: &Path, line: &str) -> Result<String, String> {
+    run_before(None, place, line)
+}
+
+/// The same with somebody at the terminal.
+pub(super) fn run_before(
+    person: Option<fn(&str) -> io::Result<bool>>,
+    place: &Path,
+    line: &str,
+) -> Result<String, String> {
     let line = line.replace('@', &place.display().to_string());
     let parsed = Line::try_parse_from(std::iter::once("ringwall").chain(line.split(' ')));
     let mut generator = bump::Generator::from_seed(identity::hash::sha256(&[line.as_bytes()]));
     let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
     let mut output = Vec::new();
     let by = super::auditing::manager();
-    let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random: &mut random, output: &mut output, by };
+    let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random: &mut random, output: &mut output, by, person };
     match parsed.map_err(|error| error.to_string())? {
         Line::Site(command) => command.run_in(&mut surroundings),
         Line::Enroll(command) => command.run_in(&mut surroundings),

@@ -17,10 +17,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use authority::Error;
+use authority::audit::by_operator;
 use authority::directory::{Directory, Record};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use identity::certificate::{OperatorCertificate, OperatorRole, TrustAnchor};
 use identity::order::{SignedOrder, open_answer, seal_answer};
 use identity::{Verified, sealing};
@@ -173,14 +174,28 @@ impl Heard {
         self.order.words.join(" ")
     }
 
+    /// Its command without arguments, as "policy mode". There are as many as the program declares,
+    /// whatever an operator writes.
+    pub(super) fn command_name(&self) -> String {
+        let Ok(parsed) = Line::command().try_get_matches_from(&self.order.words) else { return String::new() };
+        let mut names = Vec::new();
+        let mut within = parsed.subcommand();
+        while let Some((name, further)) = within {
+            names.push(name);
+            within = further.subcommand();
+        }
+        names.join(" ")
+    }
+
     /// Carries it out with the site in `dir`, and seals what came of it for who ordered it. What the
     /// signer did is signed as well: everybody can seal.
     pub(super) fn carry_out(mut self, dir: &Path, unix_ms: u64) -> Result<String, Failure> {
         let mut secrets = randomness::secrets()?;
         let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
-        let by = format!("{} {}, by the service", self.operator.role(), self.operator.name());
+        let by = by_operator(self.operator.role(), self.operator.name());
         let mut output = Vec::new();
-        let mut surroundings = Surroundings { unix_s: unix_ms / 1000, random: &mut random, output: &mut output, by };
+        let unix_s = unix_ms / 1000;
+        let mut surroundings = Surroundings { unix_s, random: &mut random, output: &mut output, by, person: None };
         if let Some(Terms { dir: named, .. }) = terms(&mut self.command, self.order.step.as_ref()) {
             dir.clone_into(named);
         }

@@ -44,7 +44,7 @@ pub(in crate::site) fn terms<'a>(command: &'a mut SiteCommand, step: Option<&Ste
         SiteCommand::Forecast(one) => may(Place::Keeper, Viewer, &mut one.dir),
         SiteCommand::Audit(one) => match &mut one.command {
             Some(AuditCommand::Verify(_)) => None,
-            // Neither does an order read all that was ever done.
+            // Neither does an order read all that was ever done, but so many entries at a time.
             None => {
                 one.show.within = Some(WITHIN);
                 may(Place::Keeper, Viewer, &mut one.show.dir)

@@ -7,7 +7,7 @@
 //! record before it answers.
 //!
 //! - `asking.rs`: how the service puts a question; `pace.rs`: how many are answered; `refused.rs`:
-//!   orders that are put down as refused.
+//!   orders that are counted as refused.
 
 mod asking;
 mod pace;
@@ -21,6 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use authority::audit::by_operator;
 use authority::directory::{Record, Terms, acting, apply, begin_order, check_may_be_late};
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::limits::HOST_VALIDITY;
@@ -32,7 +33,6 @@ use system::privilege;
 use system::sandbox::{self, Reach};
 
 use self::pace::Pace;
-use self::refused::Refused;
 use super::arguments::whole_days;
 use super::orders::{ANSWER_BYTES_MAX, NotHeard, Place, hear};
 use super::{DAY, DEFAULT_DIRECTORY, Surroundings, with_surroundings};
@@ -177,19 +177,11 @@ pub(in crate::site) struct Signer {
     applications: Pace,
     /// Of orders, by operator.
     orders: Pace,
-    refused: Refused,
 }
 
 impl Signer {
     pub(in crate::site) fn new(dir: PathBuf, terms: Terms, now: Instant) -> Signer {
-        Signer {
-            dir,
-            terms,
-            renewals: Pace::new(now),
-            applications: Pace::new(now),
-            orders: Pace::new(now),
-            refused: Refused::default(),
-        }
+        Signer { dir, terms, renewals: Pace::new(now), applications: Pace::new(now), orders: Pace::new(now) }
     }
 
     /// Answers one question.
@@ -263,7 +255,7 @@ impl Signer {
         let record = Record::open(&self.dir).map_err(|error| failed(&error))?;
         let mut heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
         self.orders.check(heard.operator.name(), Instant::now())?;
-        let by = format!("{} {}, by the service", heard.operator.role(), heard.operator.name());
+        let by = by_operator(heard.operator.role(), heard.operator.name());
         let site = || Directory::open(&self.dir).map(|site| acting(site, &by));
         if heard.refusal().is_none() && heard.place == Place::SignerActs {
             let looked = site().and_then(|site| heard.look_before(&site, unix_ms / 1000));
@@ -271,7 +263,7 @@ impl Signer {
         }
         if let Some(why) = heard.refusal() {
             let site = site().map_err(|error| failed(&error))?;
-            self.refused.note(&site, &heard, why, unix_ms / 1000).map_err(|error| failed(&error))?;
+            refused::put_down(&site, &heard, why, unix_ms / 1000).map_err(|error| failed(&error))?;
             return Err(Refusal::Order(why));
         }
         match heard.place {

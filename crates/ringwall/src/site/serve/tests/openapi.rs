@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use authority::Directory;
+use authority::directory::{Record, put_down_refused};
 use authority::enrolment::by_service::Outcome;
 use identity::tls::NotLetIn;
 use serde_json::{Value, json};
 
+use super::super::super::auditing::WITHIN;
 use super::super::super::orders::NotHeard;
+use super::super::super::testing::{new_site, run};
 use super::super::http::{BadRequest, Place};
 use super::super::refusal::{NotSigned, Refusal};
 use super::super::{Kept, PORT};
@@ -157,6 +161,35 @@ fn reports_and_answers_are_as_they_are_described() {
     assert_eq!(schemas["Enrolment"]["oneOf"][0]["enum"], json!(words));
     let approved: Outcome = serde_json::from_value(json!({"approved": "c2VhbGVk"})).expect("an outcome");
     fits(&schemas["Enrolment"]["oneOf"][1], &json!(approved), "approved");
+}
+
+/// As the commands print it, which an operator's program reads.
+#[test]
+fn pages_of_the_record_and_refused_orders_are_as_they_are_described() {
+    let place = new_site();
+    run(place.path(), "site operator add vic --role viewer --dir @/site --out @/vic.pem").expect("added");
+    let site = Directory::open(&place.path().join("site")).expect("opened");
+    let vic = &Record::from(&site).operators().expect("read")[0].certificate;
+    put_down_refused(&site, vic, ("revoke", "needs manager, is viewer: revoke --name a"), 1).expect("counted");
+    let described = described();
+    let schemas = &described["components"]["schemas"];
+    for (words, schema, list) in
+        [("", "Acts", "entries"), (" --last 1", "Acts", "entries"), (" --refused", "RefusedOrders", "refused")]
+    {
+        let printed = run(place.path(), &format!("site audit --json --dir @/site{words}")).expect("shown");
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        assert!(printed[list].as_array().is_some_and(|list| !list.is_empty()), "{printed}");
+        let mut schema = schemas[schema].clone();
+        for which in ["first", "last"] {
+            if let Some(one) = schema.pointer_mut(&format!("/properties/refused/items/properties/{which}")) {
+                *one = schemas["RefusedOrder"].clone();
+            }
+        }
+        fits(&schema, &printed, words);
+    }
+    let most = |schema: &str| schemas[schema]["description"].as_str().unwrap_or_default().replace(',', "");
+    assert!(most("Acts").contains(&format!(" {WITHIN} entries")), "{}", most("Acts"));
+    assert!(most("RefusedOrders").contains(&format!(" {} at most", WITHIN / 2)), "{}", most("RefusedOrders"));
 }
 
 /// All references of a value.

@@ -1,6 +1,6 @@
 //! Operators' orders, over the real door, its keeper and its signer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
@@ -13,9 +13,10 @@ use identity::order::{Operator, SignedOrder, open_answer, seal_answer};
 use identity::sealing;
 use proptest::prelude::*;
 
+use super::super::super::SiteCommand;
 use super::super::super::enforcing::{Step, Stepped};
 use super::super::super::operate::Asking;
-use super::super::super::orders::{NotHeard, Order, Outcome, is_for_keeper, open};
+use super::super::super::orders::{NotHeard, Order, Outcome, hear, is_for_keeper, open};
 use super::super::super::signer::{Answer, Refusal, Signer};
 use super::super::Reply;
 use super::*;
@@ -139,12 +140,76 @@ fn each_role_orders_what_is_its_to_order_and_what_is_not_is_put_down() {
     let wanted =
         ["order-refused", "policy", "invited", "order-refused", "policy", "revoked", "shared-keys", "order-refused"];
     assert_eq!(kinds, wanted, "{acts:?}");
-    let elsewhere = "order-refused mia done at the authority's machine alone, is manager: backup kept";
-    assert!(acts[7].starts_with(elsewhere), "one of six a minute: {acts:?}");
+    let first = "the first of his that was refused, done at the authority's machine alone, is manager: backup kept";
+    assert!(acts[7].starts_with(&format!("order-refused mia {first}")), "one of six: {acts:?}");
     assert!(acts[0].contains("needs operator, is viewer: policy legacy add"), "{acts:?}");
     assert!(acts[1].ends_with("(operator olga, by the service)"), "{acts:?}");
     assert!(acts[3].contains("needs manager, is operator: revoke --name desk-1"), "{acts:?}");
     assert!(acts[5].ends_with("(manager mia, by the service)"), "{acts:?}");
+}
+
+#[test]
+fn what_an_operator_is_refused_takes_the_place_of_nothing_that_was_done() {
+    let site = Site::found("office");
+    let (vic, olga, mia) = (site.operator("vic", Viewer), site.operator("olga", Daily), site.operator("mia", Manager));
+    let refused = |who: &Operator, line: &str, why| {
+        assert_eq!(obeyed(&site, &signed(who, line, now_unix_ms())), Err(Some(why)), "{line}");
+    };
+    obeyed(&site, &signed(&mia, "policy mode * observe", now_unix_ms())).expect("hers");
+    for turn in 1..=9 {
+        refused(&vic, &format!("revoke --name desk-{turn}"), NotHeard::Role);
+        refused(&vic, "policy mode * none", NotHeard::Role);
+        refused(&vic, &format!("backup kept-{turn}"), NotHeard::Elsewhere);
+    }
+    refused(&olga, "revoke --name desk-1", NotHeard::Role);
+    let acts = site.acts();
+    let kinds: Vec<&str> = acts.iter().map(|act| act.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(kinds, ["policy", "order-refused", "order-refused"], "the first of each: {acts:?}");
+    let shown = |line: &str| {
+        let asked = signed(&vic, line, now_unix_ms());
+        let answer = obeyed(&site, &asked).expect(line);
+        let Outcome { printed, failure } = open(&[7; 32], &asked.order, answer.as_bytes(), None).expect("his");
+        assert_eq!(failure, None, "{line}");
+        printed
+    };
+    let refused: serde_json::Value = serde_json::from_str(&shown("audit --refused --json")).expect("JSON");
+    let refused = refused["refused"].as_array().expect("a list").iter();
+    let told = |one: &serde_json::Value| {
+        let last = one["last"]["detail"].as_str().and_then(|told| told.rsplit(": ").next()).unwrap_or_default();
+        format!("{} {} {} {last}", one["operator"], one["count"], one["command"]).replace('"', "")
+    };
+    let mut refused: Vec<String> = refused.map(told).collect();
+    refused.sort_unstable();
+    let wanted = [
+        "olga 1 revoke revoke --name desk-1",
+        "vic 9 backup backup kept-9",
+        "vic 9 policy mode policy mode * none",
+        "vic 9 revoke revoke --name desk-9",
+    ];
+    assert_eq!(refused, wanted);
+    let of_vic = shown("audit --refused --operator vic");
+    assert!(of_vic.contains("vic: revoke, 9 times\n    first ") && !of_vic.contains("olga"), "{of_vic}");
+    assert!(of_vic.contains(" needs manager, is viewer: revoke --name desk-1\n    last "), "{of_vic}");
+    let hers = shown("audit --operator mia");
+    assert!(hers.contains(" policy version 1") && hers.lines().count() == 1, "{hers}");
+}
+
+/// Whoever is refused each command of the program still has a line for each.
+#[test]
+fn there_are_fewer_commands_than_are_counted_apart() {
+    let site = Site::found("office");
+    let vic = site.operator("vic", Viewer);
+    let record = Record::open(&site.directory()).expect("opened");
+    let named = |line: &&str| {
+        let order = signed(&vic, line, now_unix_ms());
+        hear(&record, &order.to_pem(), now_unix_ms()).map(|heard| heard.command_name())
+    };
+    let names: BTreeSet<String> = COMMANDS.iter().filter_map(|line| named(line).ok()).collect();
+    assert!(names.contains("policy legacy add") && names.contains("list"), "{names:?}");
+    let all = <SiteCommand as clap::Subcommand>::augment_subcommands(clap::Command::new("site"));
+    let count =
+        |one: &clap::Command| 1 + one.get_subcommands().map(|two| 1 + two.get_subcommands().count()).sum::<usize>();
+    assert!(all.get_subcommands().map(count).sum::<usize>() < authority::limits::MAX_REFUSED_COMMANDS);
 }
 
 #[test]
@@ -346,14 +411,14 @@ fn a_group_enforces_on_trial_and_for_good_by_orders_alone() {
     order(&mia, address, "policy mode desk-* observe").expect("and back");
 }
 
-/// Every file of a site, but for the record of what was done, in which refusals are put down.
+/// Every file of a site, but for the record of what was done, where refusals are put down too.
 fn files_of(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for file in std::fs::read_dir(directory).expect("read").map(|file| file.expect("a file").path()) {
         let name = file.file_name().and_then(|name| name.to_str()).expect("text").to_owned();
         if file.is_dir() {
             found.extend(files_of(&file));
-        } else if !name.starts_with("audit.") && !name.starts_with("reports.db") {
+        } else if !["audit.", "refused.", "reports.db"].iter().any(|one| name.starts_with(one)) {
             found.insert(file.clone(), std::fs::read(&file).expect("read"));
         }
     }
@@ -392,6 +457,8 @@ const COMMANDS: &[&str] = &[
     "operator add vic --role manager --out /dev/null --force",
     "backup /dev/null",
     "repository use",
+    "audit --refused --operator vic --json",
+    "audit --before 3 --last 2",
     "renew --request - --out -",
     "import /dev/null --out /dev/null",
     "serve",
