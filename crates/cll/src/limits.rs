@@ -104,9 +104,9 @@ pub const PEERS_MAX: usize = 4096;
 pub const CANDIDATE_PEERS_MAX: usize = 1024;
 /// Candidates of one peer.
 pub const CANDIDATES_PER_PEER_MAX: usize = 4;
-/// Handshakes that this host has open at a time, as many as it signs in one go: a host that joins a site of 300 may ask all of
-/// them at once. One more takes the place of the one that has waited longest for an answer, so that questions for nobody keep
-/// no host out.
+/// Handshakes that this host has open at a time, as many as it signs in one go: a host that joins a
+/// site of 300 may ask all of them at once. One more takes the place of the question that has waited
+/// longest for an answer, so that questions for nobody keep no host out.
 pub const HANDSHAKES_OPEN_MAX: usize = SIGNATURES_PER_SECOND as usize;
 /// The longest time for which a ticket is taken after the last signature of its holder: a night, and a late start.
 pub const TICKET_LIFETIME_MAX: Duration = Duration::from_secs(wire::cll::resumption::TICKET_LIFETIME_MAX_S as u64);
@@ -268,8 +268,9 @@ pub const ASK_AGAIN: Duration = Duration::from_secs(60);
 pub const ASK_AGAIN_UNASKED: Duration = Duration::from_secs(1);
 /// Hosts to which a lane sends in clear. Who is beyond is asked first, as if he were new.
 pub const CLEAR_HOSTS_MAX: usize = 4096;
-/// A peer that only speaks in clear for this long has fallen back, as far as mode `observe` is concerned. Two frames of a
-/// program that sends one a second are enough, also where the second one comes a little early.
+/// A peer that only speaks in clear for this long has fallen back, as far as mode `observe` is
+/// concerned. Two frames of a program that sends one a second are enough, also where the second one
+/// comes a little early.
 pub const FALL_BACK_AFTER: Duration = Duration::from_millis(900);
 /// How often at most a lane tells control of that.
 pub const FALL_BACK_LOOK: Duration = Duration::from_millis(200);

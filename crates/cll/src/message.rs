@@ -150,7 +150,8 @@ pub(crate) enum OrderKind {
     ShowLife(MacAddress),
     /// Send the peer this message of the link layer.
     Control(MacAddress, Vec<u8>),
-    /// Frames to this host go in clear from now on, first those that wait. After this time it is asked again.
+    /// Frames to this host go in clear from now on, first those that wait. After this time it is
+    /// asked again.
     InClear(MacAddress, Duration),
     /// Go by these rules from now on.
     Rules(Arc<Rules>),

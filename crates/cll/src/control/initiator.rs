@@ -244,20 +244,24 @@ impl Openings {
         Ok(())
     }
 
-    /// Whether one more may be open. The one that has waited longest for its answer makes room: whoever is there has answered
-    /// before his request is repeated, as a rule, and a sweep of addresses asks for many that nobody has.
+    /// Whether one more may be open. The one that has waited longest for its answer makes room, if
+    /// nothing hangs on it: it asks for an address, or for a host that is spoken with in clear
+    /// meanwhile. Whoever is there has answered before his request is repeated, as a rule, and a sweep
+    /// asks for many addresses that nobody has. Nobody is told of it; the stack asks again if it must.
     fn has_room(&mut self, call: &mut Call<'_>) -> bool {
         if self.len() < HANDSHAKES_OPEN_MAX {
             return true;
         }
-        let waits = |opening: &Opening| matches!(opening.state, State::Reply(_));
-        let longest = self.by_id.iter().find(|(_, opening)| waits(opening)).map(|(id, opening)| (*id, opening.started));
-        let Some((id, started)) = longest else { return false };
-        let is_due = call.now.since_boot.since(started) >= RETRANSMIT_FIRST;
-        if is_due {
-            self.give_up(call, id);
-        }
-        is_due
+        let now = call.now.since_boot;
+        let may_go = |opening: &Opening| {
+            let is_free = opening.asked_mac.is_none() || opening.patience < HANDSHAKE_GIVE_UP;
+            let waits = matches!(opening.state, State::Reply(_));
+            is_free && waits && now.since(opening.started) >= RETRANSMIT_FIRST
+        };
+        let longest = self.by_id.iter().find(|(_, opening)| may_go(opening)).map(|(id, _)| *id);
+        let Some(gone) = longest.and_then(|id| self.by_id.remove(&id)) else { return false };
+        call.return_index(gone.receiver_index);
+        true
     }
 
     /// Gives openings that waited for a key pair one of the new ones.

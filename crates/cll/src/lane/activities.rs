@@ -13,8 +13,8 @@ use crate::message::{Activity, AssociationId, Request};
 pub(super) struct Activities {
     of: BTreeMap<AssociationId, Activity>,
     report_at: Option<Instant>,
-    /// The one that was told last in a sweep that is not over. It goes on behind it, or those before it, which are in use
-    /// again, would be told for ever and the others never.
+    /// The one that was told last in a sweep that is not over. It goes on behind it, or those before
+    /// it, which are in use again, would be told for ever and the others never.
     told: Option<AssociationId>,
 }
 
@@ -35,7 +35,8 @@ impl Activities {
         is_told
     }
 
-    /// Tells control of up to `budget` associations, if it is time; a sweep that is not over then goes on with the next call.
+    /// Tells control of up to `budget` associations, if it is time; a sweep that is not over then goes
+    /// on with the next call.
     pub(super) fn sweep(&mut self, now: Now, budget: usize, requests: &mut Mailbox<Request>) {
         if self.report_at.is_none_or(|at| at > now.since_boot) {
             return;
@@ -77,7 +78,8 @@ mod tests {
         Now { since_boot: Instant::from_millis(millis), wall: None }
     }
 
-    /// All of them are in use all the time, so those that were told first have news again before the last ones are told.
+    /// All of them are in use all the time, so those that were told first have news again before the
+    /// last ones are told.
     #[test]
     fn control_hears_of_every_association_in_each_sweep() {
         let (mut activities, mut requests) = (Activities::default(), Mailbox::new(BUDGET));
