@@ -296,19 +296,40 @@ fn flood_with_strangers(lan: &mut Lan, victim: usize, count: u32) {
     }
 }
 
-/// A router asks for each address that a sweep from outside names.
-#[test]
-fn questions_for_nobody_keep_no_host_out() {
-    let mut lan = Lan::pair();
-    for number in 0..2 * cll::limits::HANDSHAKES_OPEN_MAX as u16 {
+/// Asks for so many addresses that nobody has, one after such a time.
+fn sweep(lan: &mut Lan, count: usize, every: Duration) {
+    for number in 0..count as u16 {
         let [high, low] = number.to_be_bytes();
         let (sender_mac, sender_ip, target_ip) = (mac(1), ip(1), [10, 1, high, low].into());
         let (operation, target_mac) = (Operation::Request, MacAddress::ZERO);
         let question = Arp { operation, sender_mac, sender_ip, target_mac, target_ip };
         lan.send(0, arp_frame(MacAddress::BROADCAST, question));
-        lan.pass(Duration::from_millis(5));
+        lan.pass(every);
     }
+}
+
+/// A router asks for each address that a sweep from outside names.
+#[test]
+fn questions_for_nobody_keep_no_host_out() {
+    let mut lan = Lan::pair();
+    sweep(&mut lan, 2 * cll::limits::HANDSHAKES_OPEN_MAX, Duration::from_millis(10));
     assert_eq!(lan.hosts[0].cll.control.open_handshakes(), cll::limits::HANDSHAKES_OPEN_MAX);
+    lan.ask(0, 2);
+    assert!(lan.hosts[0].established_with(2));
+    assert_they_talk(&mut lan);
+}
+
+/// A sweep that asks for more than can be signed leaves signatures to who has proved himself.
+#[test]
+fn a_fast_sweep_keeps_out_nobody_who_has_proved_himself() {
+    let mut lan = Lan::pair();
+    lan.ask(0, 2);
+    let kept = |effect: &Effect| if let Effect::Remember(host) = effect { Some(host.clone()) } else { None };
+    lan.hosts[0].settings.proved = lan.hosts[0].effects.iter().filter_map(kept).collect();
+    lan.restart(0);
+    sweep(&mut lan, 3000, Duration::from_millis(1));
+    // Whatever was left to sign with at this moment would be gone.
+    sweep(&mut lan, 20, Duration::ZERO);
     lan.ask(0, 2);
     assert!(lan.hosts[0].established_with(2));
     assert_they_talk(&mut lan);

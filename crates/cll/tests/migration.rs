@@ -289,6 +289,21 @@ fn a_stray_frame_in_clear_ends_no_association_that_is_in_use() {
     assert_eq!(gave(&lan, "ended"), 0);
 }
 
+/// Control hears once a second what a lane has opened, and of ARP at once.
+#[test]
+fn arp_in_the_name_of_a_peer_ends_no_association_that_is_in_use() {
+    let mut lan = pair(Migration::Observe, Migration::Observe);
+    lan.ask(0, 2);
+    for number in 0..80_u8 {
+        lan.send(1, datagram(2, 1, &[number; 30]));
+        lan.send(0, datagram(1, 2, &[number; 30]));
+        lan.inject(0, arp_request(2, 1));
+        lan.pass(Duration::from_millis(50));
+    }
+    assert!(lan.hosts[0].established_with(2));
+    assert_eq!(gave(&lan, "ended"), 0);
+}
+
 #[test]
 fn a_host_in_clear_is_asked_again_from_time_to_time_and_frames_do_not_wait_for_it() {
     let mut lan = alone(Migration::Prefer);
@@ -316,12 +331,15 @@ fn who_could_not_be_asked_when_many_were_is_asked_in_a_moment() {
     }
     lan.send(0, datagram(1, 2, b"in clear"));
     assert!(!lan.hosts[0].established_with(2), "nothing was left for it");
+    // What it says in clear, or somebody in its name, puts that off no further.
+    lan.inject(0, arp_request(2, 1));
     for _ in 0..3 {
         lan.pass(SECOND);
         lan.send(0, datagram(1, 2, b"goes on"));
     }
     assert!(lan.hosts[0].established_with(2));
-    assert_eq!(lan.hosts[1].delivered.len(), 4, "and nothing was lost meanwhile");
+    let got = lan.hosts[1].payloads(EtherType::IPV4);
+    assert_eq!(got.len(), 4, "and nothing was lost meanwhile");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::event::{EndCause, Event};
 use crate::glimpse::Glimpse;
 use crate::limits::{
     ASK_AGAIN, ASK_AGAIN_UNASKED, CLEAR_ANSWER_MAX, CLEAR_ASKERS_MAX, CLEAR_WAITING_MAX, DOWNGRADE_TOLD_EVERY,
-    FALL_BACK_AFTER,
+    FALL_BACK_AFTER, SWEEP_INTERVAL,
 };
 use crate::message::{OrderKind, PlainWord};
 use crate::migration::{Claim, Migration};
@@ -294,20 +294,25 @@ fn go_in_clear(call: &mut Call<'_>, mac: MacAddress) {
 fn excuse(call: &mut Call<'_>, others: &mut Others<'_>, mac: MacAddress, (reason, frame): (DropReason, &[u8])) {
     call.note_plain(mac, reason, Glimpse::of(frame));
     if others.associations.peers.current_by_mac(mac).is_some() {
-        on_peer_in_clear(call, others.associations, mac);
+        // What lanes have opened may not be told yet.
+        on_peer_in_clear(call, others.associations, mac, FALL_BACK_AFTER + SWEEP_INTERVAL);
     } else if !call.core.rules.proved.contains(mac) {
         go_in_clear(call, mac);
     }
 }
 
-/// A peer spoke in clear. In mode `observe`, one that does nothing else for a while has fallen
-/// back.
-pub(super) fn on_peer_in_clear(call: &mut Call<'_>, associations: &mut Associations, mac: MacAddress) {
+/// A peer spoke in clear. In mode `observe`, one that does nothing else for so long has fallen back.
+pub(super) fn on_peer_in_clear(
+    call: &mut Call<'_>,
+    associations: &mut Associations,
+    mac: MacAddress,
+    fallen_after: Duration,
+) {
     if call.core.rules.towards(mac) != Migration::Observe {
         return;
     }
     let silence = associations.peers.speaks_in_clear(call.now.since_boot, mac);
-    if silence.is_some_and(|time| time >= FALL_BACK_AFTER) {
+    if silence.is_some_and(|time| time >= fallen_after) {
         associations.end_current(call, mac, EndCause::FellBack);
         go_in_clear(call, mac);
     }

@@ -19,7 +19,7 @@ use wire::cll::{COOKIE_LEN, Challenge, Handshake, NONCE_LEN, PacketType, Resolut
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
-use super::core::{Call, Verdict, answers_per_source};
+use super::core::{Call, Verdict, answers_per_source, steady};
 use super::discovery::Addresses;
 use super::machines::{Machine, Wish};
 use super::peers::{Birth, Born};
@@ -28,10 +28,11 @@ use super::resumption::Resumptions;
 use crate::event::Event;
 use crate::job::{Finished, JobKind, SignRequest};
 use crate::limits::{
-    HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, LENIENT_GIVE_UP, REPLIES_BURST, REPLIES_PER_SECOND, RETRANSMIT_FIRST,
-    RETRANSMIT_MAX, YIELD_TIME,
+    DISPLACED_PER_SECOND, HANDSHAKE_GIVE_UP, HANDSHAKES_OPEN_MAX, LENIENT_GIVE_UP, REPLIES_BURST, REPLIES_PER_SECOND,
+    RETRANSMIT_FIRST, RETRANSMIT_MAX, YIELD_TIME,
 };
 use crate::message::OrderKind;
+use crate::migration::Claim;
 use crate::ticket::HeldTicket;
 
 /// Challenges that one opening answers; an honest responder needs one.
@@ -123,6 +124,8 @@ fn asked_ip(question: &Resolution) -> Option<IpAddr> {
 pub(super) struct Openings {
     pub(super) by_id: BTreeMap<OpeningId, Opening>,
     next_id: u64,
+    /// Openings that give way to others.
+    displacement_budget: Bucket,
     pub(super) reply_budget: Apart<Bucket>,
     pub(super) reply_budget_per_source: Apart<PerSource>,
 }
@@ -132,6 +135,7 @@ impl Default for Openings {
         Openings {
             by_id: BTreeMap::new(),
             next_id: 0,
+            displacement_budget: steady(DISPLACED_PER_SECOND),
             reply_budget: Apart::new(|| Bucket::new(REPLIES_PER_SECOND, REPLIES_BURST)),
             reply_budget_per_source: Apart::new(answers_per_source),
         }
@@ -217,8 +221,12 @@ impl Openings {
             return Ok(());
         }
         let now = call.now.since_boot;
-        if !call.core.signature_budget.take(now) || !self.has_room(call) {
+        let gives_way = self.make_room(call, (asked_ip, asked_mac))?;
+        if !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
+        }
+        if let Some(gone) = gives_way.and_then(|id| self.by_id.remove(&id)) {
+            call.return_index(gone.receiver_index);
         }
         let wait = known.addresses.wait(call, asked_ip, asked_mac);
         self.next_id += 1;
@@ -244,24 +252,33 @@ impl Openings {
         Ok(())
     }
 
-    /// Whether one more may be open. The one that has waited longest for its answer makes room, if
-    /// nothing hangs on it: it asks for an address, or for a host that is spoken with in clear
-    /// meanwhile. Whoever is there has answered before his request is repeated, as a rule, and a sweep
-    /// asks for many addresses that nobody has. Nobody is told of it; the stack asks again if it must.
-    fn has_room(&mut self, call: &mut Call<'_>) -> bool {
+    /// Which opening gives way to one more that asks for this address or host, if one must.
+    ///
+    /// It is the one that has waited longest for its answer, if nothing hangs on it: it asks for an
+    /// address, or for a host that has proved nothing and may be spoken with in clear. Whoever is
+    /// there has answered before his request is repeated, as a rule, and a sweep asks for many
+    /// addresses that nobody has. It has half of the signatures, so that rollovers go on; who has
+    /// proved himself is asked beyond that (record 0118).
+    fn make_room(
+        &mut self,
+        call: &Call<'_>,
+        (asked_ip, asked_mac): (Option<IpAddr>, Option<MacAddress>),
+    ) -> Result<Option<OpeningId>, DropReason> {
         if self.len() < HANDSHAKES_OPEN_MAX {
-            return true;
+            return Ok(None);
         }
-        let now = call.now.since_boot;
+        let (now, rules) = (call.now.since_boot, &call.core.rules);
+        let is_free = |mac: MacAddress| !rules.proved.contains(mac) && rules.wait_for_host(mac).is_some();
         let may_go = |opening: &Opening| {
-            let is_free = opening.asked_mac.is_none() || opening.patience < HANDSHAKE_GIVE_UP;
-            let waits = matches!(opening.state, State::Reply(_));
-            is_free && waits && now.since(opening.started) >= RETRANSMIT_FIRST
+            let waits = matches!(opening.state, State::Reply(_)) && now.since(opening.started) >= RETRANSMIT_FIRST;
+            waits && opening.asked_mac.is_none_or(is_free)
         };
         let longest = self.by_id.iter().find(|(_, opening)| may_go(opening)).map(|(id, _)| *id);
-        let Some(gone) = longest.and_then(|id| self.by_id.remove(&id)) else { return false };
-        call.return_index(gone.receiver_index);
-        true
+        let is_proved = rules.claim(asked_mac.as_slice(), asked_ip) != Claim::Nothing;
+        match longest {
+            Some(id) if is_proved || self.displacement_budget.take(now) => Ok(Some(id)),
+            _ => Err(DropReason::HandshakeBudget),
+        }
     }
 
     /// Gives openings that waited for a key pair one of the new ones.

@@ -32,7 +32,7 @@ use super::{PeerReport, Task};
 use crate::event::{EndCause, Event};
 use crate::job::CompletionKind;
 use crate::keys::SendKey;
-use crate::limits::SPREAD_TO_MAX;
+use crate::limits::{FALL_BACK_AFTER, SPREAD_TO_MAX};
 use crate::message::{AssociationId, Claim, OrderKind, Request};
 use crate::revocation::Revoked;
 use crate::settings::Settings;
@@ -419,7 +419,9 @@ impl Machines {
                 return mac.map_or((), |mac| _ = self.rollovers.begin_rollover(call, &self.associations.peers, mac));
             }
             Request::Plain(word) => return clear::tell(call, word),
-            Request::HeardPlain(mac) => return clear::on_peer_in_clear(call, &mut self.associations, mac),
+            Request::HeardPlain(mac) => {
+                return clear::on_peer_in_clear(call, &mut self.associations, mac, FALL_BACK_AFTER);
+            }
         };
         self.fulfil(call);
         call.core.ledger.settle(call.now.since_boot, from, fate, &frame);

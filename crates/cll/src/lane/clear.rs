@@ -197,7 +197,8 @@ impl Clear {
         out.forward(Side::STACK, frame)
     }
 
-    /// Frames to this host go in clear from now on, if the mode allows it; whether it does.
+    /// Frames to this host go in clear from now on, if the mode allows it; whether it does. Who is to
+    /// be asked sooner stays so: he may send ARP in clear meanwhile, or somebody in his name.
     fn go_to(&mut self, now: Now, mac: MacAddress, ask_after: Duration) -> bool {
         if !self.rules.is_lenient_towards(mac) {
             return false;
@@ -205,7 +206,8 @@ impl Clear {
         if self.hosts.len() >= CLEAR_HOSTS_MAX && !self.hosts.contains_key(&mac) {
             self.hosts.pop_first();
         }
-        self.hosts.insert(mac, now.since_boot + ask_after);
+        let due = now.since_boot + ask_after;
+        self.hosts.entry(mac).and_modify(|ask_at| *ask_at = (*ask_at).min(due)).or_insert(due);
         true
     }
 }
