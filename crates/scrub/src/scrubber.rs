@@ -1,5 +1,6 @@
 //! The bump: every frame through the stages, in order.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now, Side, Sink, Ticket, Torn};
@@ -195,11 +196,15 @@ impl Scrubber {
     }
 
     /// Takes up the frames that waited for what the latest one said. They are in the books already,
-    /// as the questions that they became.
+    /// as the questions that they became. What goes on may be the word for which the other half
+    /// waits; what follows from that waits nowhere again.
     fn resume(&mut self, now: Instant, sink: &mut dyn Sink) {
-        for parked in self.stages.flows.parking_mut().take_answered() {
+        let mut waiting = VecDeque::from(self.stages.flows.parking_mut().take_answered());
+        while let Some(parked) = waiting.pop_front() {
             let went_on = self.judge_parked(now, parked, sink);
-            self.stages.flows.parking_mut().settle(went_on);
+            let parking = self.stages.flows.parking_mut();
+            parking.settle(went_on);
+            waiting.extend(parking.take_answered());
         }
     }
 
@@ -207,6 +212,7 @@ impl Scrubber {
     fn ask_again(&mut self, now: Instant, sink: &mut dyn Sink) {
         for parked in self.stages.flows.parking_mut().look(now) {
             self.judge_parked(now, parked, sink);
+            self.resume(now, sink);
         }
     }
 
@@ -215,7 +221,7 @@ impl Scrubber {
         let Parked { from, mut bytes, meta, .. } = parked;
         self.stages.flows.put_down();
         let fate = self.scrub(now, from, &mut Frame { bytes: &mut bytes, meta }, sink);
-        self.stages.flows.put_down();
+        self.stages.flows.put_down_whole();
         if fate == Ok(Fate::Forwarded) {
             self.ledger.make(from.other());
         }

@@ -34,7 +34,7 @@ pub(crate) enum Lies {
     Inside(u32),
     /// Further than the window that was told. More may have been granted since.
     Beyond(u32),
-    /// Where no receiver takes it.
+    /// Before what is acknowledged, behind the end, or so far ahead that it is not kept.
     Outside,
 }
 
@@ -53,11 +53,18 @@ pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
     if is_acknowledged || matches!(sender.fin, Fin::At(fin) if is_behind(fin)) {
         return Some(Lies::Outside);
     }
-    if !is_behind(sender.edge.wrapping_add(1)) {
+    if !is_behind(reach(sender)) {
         return Some(Lies::Inside(sequence));
     }
     let is_near = ahead(sequence, sender.unacknowledged).unsigned_abs() <= DISTANCE_MAX;
     Some(if is_near { Lies::Beyond(sequence) } else { Lies::Outside })
+}
+
+/// Behind which number a segment lies further than what was told. The window of an adopted connection
+/// is not known and taken for the largest there is, which a guess would hit too often.
+fn reach(sender: &Half) -> u32 {
+    let (edge, far) = (sender.edge.wrapping_add(1), sender.unacknowledged.wrapping_add(DISTANCE_MAX));
+    if ahead(edge, far) > 0 { far } else { edge }
 }
 
 /// Goes on with a connection of which another scrubber told. What passed there and is not
@@ -102,8 +109,8 @@ pub(crate) fn catch_up(
 /// is one that the trusted host takes, which is checked first (RFC 9293, section 3.10.7.4). Who does
 /// not see the connection would have to guess both.
 fn has_say(work: &Work<'_, '_, '_>, sender: &Half) -> bool {
-    let first = sender.unacknowledged.wrapping_sub(sender.window_max);
-    let is_taken = is_within(work.segment.sequence, first, sender.edge.wrapping_add(1));
+    let first = sender.unacknowledged.wrapping_sub(sender.window_max.min(DISTANCE_MAX));
+    let is_taken = is_within(work.segment.sequence, first, reach(sender));
     is_taken || work.context.from == Side::TRUSTED
 }
 

@@ -321,6 +321,7 @@ impl Flows {
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.events.report(Event::Severed { rule, flow: key.id() });
+            self.parking.forget_question();
             self.touch(index, context.now);
         }
         Err(judged.err().unwrap_or(DropReason::FlowSevered))

@@ -60,7 +60,7 @@ pub struct Waits {
     pub in_vain: u64,
     /// Frames for which there was no room, or that made room for older ones.
     pub no_room: u64,
-    /// Frames that were not kept: no receiver takes what lies so far from what was told of it.
+    /// Frames that were not kept: they lay before or too far ahead of what was told.
     pub outside: u64,
     /// Those whose connection was reset, or ended here, before their receiver had answered.
     pub ended: u64,

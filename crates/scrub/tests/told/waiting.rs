@@ -165,6 +165,22 @@ fn a_reset_that_answers_the_latest_question_is_right() {
     assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().asked_again), (1, 0));
 }
 
+/// The server's word on the client's half waits itself, and the client's word on the server's half
+/// counts only behind it.
+#[test]
+fn what_is_let_go_may_be_the_word_for_which_the_other_half_waits() {
+    let mut gate = took_over(both);
+    let far = 1_000_000;
+    for (number, word) in (0..).zip(["a", "b", "c"]) {
+        gate.client(seg(ACK, C + far + number, S + far).data(word.as_bytes()));
+    }
+    let out = gate.server(seg(ACK, S + far, C + far).data(b"reply"));
+    assert_eq!(heard(&out), b"abc");
+    assert_eq!(out.outside.iter().flat_map(|seg| seg.data.clone()).collect::<Vec<_>>(), b"reply");
+    assert_eq!(gate.elapse(PARKED_TIME), Out::default(), "nobody is asked any more");
+    assert_eq!((gate.scrubber.waits().kept, gate.scrubber.waits().in_vain), (4, 0));
+}
+
 /// The place of a connection that is gone is another one's.
 #[test]
 fn what_waits_ends_with_its_connection() {
