@@ -319,7 +319,7 @@ impl Error {
             Error::TooManyOperators(most) => write!(f, "the site has {most} operators; remove one first"),
             Error::BadOperators => f.write_str("the list of operators is damaged; remove it, and add them again"),
             Error::BadRefusals => {
-                f.write_str("it was damaged or changed; see who could write there, and move it away")
+                f.write_str("it was damaged or changed; put back the one of a backup, and see who could write there")
             }
             Error::NoBackup => f.write_str("the file is no backup of a site; give one that 'ringwall site backup' made"),
             // The other variants are above.

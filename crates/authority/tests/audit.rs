@@ -168,6 +168,33 @@ fn without_its_head_it_goes_on_behind_the_last_entry() {
 }
 
 #[test]
+fn the_highest_number_in_a_changed_head_or_line_is_a_doubt() {
+    let stage = Stage::set();
+    let (log, head) = (stage.path().join("audit.jsonl"), stage.path().join("audit.head"));
+    ["1", "2"].iter().for_each(|about| stage.note(about));
+    let (whole_log, whole_head) = (fs::read_to_string(&log).expect("there"), fs::read_to_string(&head).expect("there"));
+    let highest = |text: &str, number: u64| {
+        let changed = text.replace(&format!("\"number\":{number},"), &format!("\"number\":{},", u64::MAX));
+        assert_ne!(changed, text);
+        changed
+    };
+    let page = || Record::from(&stage.site).acts_before(None, 9).expect("read").map(|found| found.len());
+    fs::write(&head, highest(&whole_head, 2)).expect("written");
+    assert_eq!((stage.check(), page()), (Err(Doubt::End(u64::MAX, 2)), Err(Doubt::End(u64::MAX, 2))));
+    stage.note("3");
+    stage.note("4");
+    let doubt = Doubt::Missing(3, u64::MAX);
+    assert_eq!((stage.check(), page()), (Err(doubt.clone()), Err(doubt)), "and goes on behind it");
+    fs::write(&head, &whole_head).expect("put back");
+    for (number, doubt) in [(1, Doubt::Signature(u64::MAX)), (2, Doubt::Missing(2, u64::MAX))] {
+        fs::write(&log, highest(&whole_log, number)).expect("written");
+        assert_eq!((stage.check(), page()), (Err(doubt.clone()), Err(doubt)), "line {number}");
+    }
+    fs::write(&log, &whole_log).expect("put back");
+    assert_eq!(page(), Ok(2));
+}
+
+#[test]
 fn it_is_rotated_and_the_earliest_entries_go_by_an_entry_that_says_so() {
     let stage = Stage::set();
     let (log, head) = (stage.path().join("audit.jsonl"), stage.path().join("audit.head"));

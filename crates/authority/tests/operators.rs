@@ -274,6 +274,45 @@ fn a_change_of_refused_orders_is_found_and_a_backup_has_them() {
 }
 
 #[test]
+fn a_file_of_refused_orders_that_was_taken_away_is_found_when_there_is_another_one() {
+    let stage = Stage::set();
+    let ann = stage.add("ann", Viewer).expect("added");
+    let refuse = || stage.refuse(&ann, "revoke", "needs manager: revoke --name boss", NOW).expect("counted");
+    refuse();
+    let file = stage.place.path().join("site/refused.ann.jsonl");
+    let earlier = fs::read_to_string(&file).expect("there");
+    for removed in [true, false] {
+        let take_away = || if removed { fs::remove_file(&file) } else { fs::write(&file, "") };
+        take_away().expect("taken away");
+        refuse();
+        assert_eq!(stage.refused(None).len(), 1);
+        assert_eq!(stage.check(), Err(Doubt::EarlierRefused("ann".to_owned())), "removed {removed}");
+    }
+    fs::write(&file, &earlier).expect("put back");
+    assert_eq!(stage.check(), Err(Doubt::EarlierRefused("ann".to_owned())), "those in between are lost");
+}
+
+#[test]
+fn a_doubt_about_refused_orders_hides_neither_the_acts_nor_a_graver_one() {
+    let stage = Stage::set();
+    let ann = stage.add("ann", Viewer).expect("added");
+    stage.refuse(&ann, "revoke", "needs manager: revoke --name boss", NOW).expect("counted");
+    let parts = ["audit.jsonl", "audit.head"].map(|name| stage.place.path().join("site").join(name));
+    let before = parts.each_ref().map(|file| fs::read(file).expect("there"));
+    fs::write(stage.place.path().join("site/refused.ann.jsonl"), "{}\n").expect("damaged");
+    let acts = || Record::from(&stage.site).check_acts(None).expect("read");
+    let damaged = Doubt::Refused("ann".to_owned());
+    assert_eq!(acts().map(|(checked, doubt)| (checked.entries.len(), doubt)), Ok((2, Some(damaged.clone()))));
+    assert_eq!(stage.check(), Err(damaged));
+    let error = stage.refuse(&ann, "revoke", "needs manager", NOW).expect_err("damaged").to_string();
+    assert!(error.contains("put back the one of a backup"), "{error}");
+    stage.add("eve", Manager).expect("added");
+    parts.iter().zip(before).for_each(|(file, bytes)| fs::write(file, bytes).expect("put back"));
+    assert!(matches!(stage.check(), Err(Doubt::Untold(_))), "{:?}", stage.check());
+    assert!(matches!(acts(), Err(Doubt::Untold(_))));
+}
+
+#[test]
 fn of_operators_whom_the_site_has_no_more_so_many_are_kept() {
     let stage = Stage::set();
     let staying = stage.add("staying", Viewer).expect("added");
@@ -287,4 +326,36 @@ fn of_operators_whom_the_site_has_no_more_so_many_are_kept() {
     let found: Vec<String> = stage.refused(None).into_iter().map(|one| one.operator).collect();
     assert_eq!((found.len(), found[0].as_str(), found[1].as_str()), (MAX_REFUSED_OPERATORS, "staying", "o2"));
     assert!(stage.check().is_ok(), "and their entries are no doubt");
+    // The order of one was on its way when he was removed, and it is older than all.
+    let late = stage.add("late", Viewer).expect("added");
+    remove_operator(&stage.site, "late", NOW).expect("removed");
+    stage.refuse(&late, "revoke", "needs manager", NOW - 1).expect("counted");
+    let found: Vec<String> = stage.refused(None).into_iter().map(|one| one.operator).collect();
+    let (first, second, third) = (found[0].as_str(), found[1].as_str(), found[2].as_str());
+    assert_eq!((found.len(), first, second, third), (MAX_REFUSED_OPERATORS, "late", "staying", "o3"));
+    // As a crash leaves it before room is made: the next one makes up for it.
+    let file = |name: &str| stage.place.path().join(format!("site/refused.{name}.jsonl"));
+    fs::write(file("surplus"), "").expect("written");
+    stage.refuse(&stage.add("new", Viewer).expect("added"), "revoke", "needs manager", NOW).expect("counted");
+    let found = stage.refused(None);
+    let is_there = ["surplus", "late", "o3", "new"].map(|name| file(name).exists());
+    assert_eq!((found.len(), is_there), (MAX_REFUSED_OPERATORS, [false, false, true, true]));
+}
+
+#[test]
+fn no_file_goes_for_a_refusal_that_cannot_be_written() {
+    let stage = Stage::set();
+    for turn in 0..MAX_REFUSED_OPERATORS as u64 {
+        let name = format!("o{turn}");
+        let known = stage.add(&name, Viewer).expect("added");
+        stage.refuse(&known, "revoke", "needs manager", NOW + turn).expect("counted");
+        remove_operator(&stage.site, &name, NOW).expect("removed");
+    }
+    let new = stage.add("new", Viewer).expect("added");
+    // The entry cannot be written where a directory has the head's name.
+    let head = stage.place.path().join("site/audit.head");
+    fs::rename(&head, stage.place.path().join("head")).expect("moved");
+    fs::create_dir(&head).expect("in the way");
+    stage.refuse(&new, "revoke", "needs manager", NOW).expect_err("no entry");
+    assert!(stage.place.path().join("site/refused.o0.jsonl").exists());
 }

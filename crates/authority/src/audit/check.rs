@@ -51,6 +51,8 @@ pub enum Doubt {
     Refused(String),
     /// This operator was refused an order, and there is no file of it.
     NoRefused(String),
+    /// This operator's first refusal was put down twice: the file of the earlier ones is missing.
+    EarlierRefused(String),
 }
 
 impl fmt::Display for Doubt {
@@ -69,6 +71,9 @@ impl fmt::Display for Doubt {
             Doubt::Refused(name) => write!(f, "the orders that {name} was refused were damaged or changed"),
             Doubt::NoRefused(name) => {
                 write!(f, "{name} was refused orders, and the file that tells of them is missing")
+            }
+            Doubt::EarlierRefused(name) => {
+                write!(f, "{name} was refused orders earlier, and the file that told of them was taken away")
             }
         }
     }
@@ -106,7 +111,7 @@ pub fn check(
         let last = found.last().map_or(0, |kept| kept.entry.number);
         // The machine may have gone down between an entry and the head.
         let is_end = (head.number, head.digest, head.length) == (last, digest, length);
-        let is_one_behind = head.number + 1 == last
+        let is_one_behind = head.number.checked_add(1) == Some(last)
             && found.last().is_some_and(|kept| kept.entry.before == head.digest)
             && head.length < length;
         if is_end || is_one_behind { Ok(digits(&digest)) } else { Err(Doubt::End(head.number, last)) }
@@ -155,7 +160,7 @@ pub fn page(
             return if number == before { Ok(()) } else { Err(Doubt::Missing(before, number)) };
         }
         let is_end = (head.number, head.digest) == (number, digest);
-        let is_one_behind = head.number + 1 == number && last.entry.before == head.digest;
+        let is_one_behind = head.number.checked_add(1) == Some(number) && last.entry.before == head.digest;
         if is_end || is_one_behind { Ok(()) } else { Err(Doubt::End(head.number, number)) }
     };
     let judged = chain();
@@ -234,11 +239,15 @@ fn chained(
     mut see: impl FnMut(&Entry, &[u8; 32]),
 ) -> Result<[u8; 32], Doubt> {
     let mut digest = before;
-    for (expected, kept) in (first..).zip(found) {
+    let mut next = Some(first);
+    for kept in found {
         let entry = &kept.entry;
+        // Behind the highest number comes none.
+        let expected = next.ok_or(Doubt::Order(entry.number))?;
         if entry.number != expected {
             return Err(Doubt::Missing(expected, entry.number));
         }
+        next = expected.checked_add(1);
         anchor.verify_audit_entry(entry, &kept.signature).map_err(|_| Doubt::Signature(entry.number))?;
         if entry.before != digest {
             return Err(Doubt::Order(entry.number));

@@ -31,7 +31,7 @@ use crate::{Error, Site};
 pub(crate) use check::untold;
 pub use check::{Checked, Doubt, check, page};
 pub use refused::RefusedOrders;
-pub(crate) use refused::{FIRST_OF_HIS, Refusal, missing, put_down, refused};
+pub(crate) use refused::{FIRST_OF_HIS, Refusal, make_room, missing, put_down, refused};
 use written::{Head, read_head, read_line, write_head, write_line};
 
 /// The authority's first certificate, once it has another one: the record begins with its digest.
@@ -243,7 +243,8 @@ impl Trail<'_> {
         for line in tail.split_inclusive(|byte| *byte == b'\n') {
             match self.next(line, &head) {
                 Some(digest) => {
-                    head = Head { number: head.number + 1, digest, length: head.length + line.len() as u64 };
+                    let length = head.length + line.len() as u64;
+                    head = Head { number: after(&head), digest, length };
                 }
                 None => break,
             }
@@ -278,7 +279,7 @@ impl Trail<'_> {
     /// The digest of the entry in `line`, if it is the one behind `head`.
     fn next(&self, line: &[u8], head: &Head) -> Option<[u8; 32]> {
         let kept = read_line(line.strip_suffix(b"\n")?)?;
-        let follows = kept.entry.number == head.number + 1 && kept.entry.before == head.digest;
+        let follows = kept.entry.number == after(head) && kept.entry.before == head.digest;
         let signed = self.anchor().verify_audit_entry(&kept.entry, &kept.signature).is_ok();
         (follows && signed).then(|| kept.entry.digest(&kept.signature))
     }
@@ -308,7 +309,7 @@ impl Trail<'_> {
 
     fn add(&mut self, by: &str, (act, about, detail): Deed<'_>, unix_s: u64) -> Result<(), Error> {
         let entry = Entry {
-            number: self.head.number + 1,
+            number: after(&self.head),
             unix_s,
             by: plain(by),
             act: act.word().to_owned(),
@@ -319,7 +320,7 @@ impl Trail<'_> {
         let signature = self.site.sign_audit_entry(&entry)?;
         let digest = entry.digest(&signature);
         let line = write_line(&Kept { entry, signature });
-        self.head = Head { number: self.head.number + 1, digest, length: self.head.length + line.len() as u64 };
+        self.head = Head { number: after(&self.head), digest, length: self.head.length + line.len() as u64 };
         self.unwritten.push_str(&line);
         Ok(())
     }
@@ -340,6 +341,12 @@ impl Trail<'_> {
         self.unwritten.clear();
         files::write(&self.directory.join(HEAD), &write_head(&self.head), Secrecy::Secret, Overwrite::Force)
     }
+}
+
+/// The number of the entry behind `head`. Who changes the head may have it say the highest one: then
+/// the number stays, and `check` finds it.
+fn after(head: &Head) -> u64 {
+    head.number.saturating_add(1)
 }
 
 /// The number of the first entry of a file.

@@ -130,24 +130,16 @@ pub(crate) struct Refusal<'a> {
 }
 
 /// Counts a refusal; whether it is the first of its operator. It is on the disk when this returns.
-/// The caller holds the site's lock. `now` are the operators of the site.
+/// The caller holds the site's lock.
 ///
 /// # Errors
 /// What is wrong with the file, or what the operating system says.
-pub(crate) fn put_down(
-    (directory, site): (&Path, &Site),
-    refusal: &Refusal<'_>,
-    now: &[String],
-    unix_s: u64,
-) -> Result<bool, Error> {
+pub(crate) fn put_down((directory, site): (&Path, &Site), refusal: &Refusal<'_>, unix_s: u64) -> Result<bool, Error> {
     let Refusal { operator, by, command, detail } = refusal;
     let file = directory.join(name_of(operator));
     let damaged = || Error::BadRefusals.with_file(&file);
     let mut found = read(directory, operator)?.ok_or_else(damaged)?;
     let is_first = found.is_empty();
-    if is_first {
-        make_room(directory, now)?;
-    }
     let mut about = plain(command);
     if found.len() >= MAX_REFUSED_COMMANDS && found.iter().all(|one| one.command() != about) {
         about = OTHERS.to_owned();
@@ -175,24 +167,28 @@ pub(crate) fn put_down(
     Ok(is_first)
 }
 
-/// Where there are as many files as may be, takes away the one that was written to longest ago, of
-/// those whose operators the site has no more.
-fn make_room(directory: &Path, now: &[String]) -> Result<(), Error> {
+/// Where there are more files than may be, takes away those that were written to longest ago, of
+/// operators whom the site has no more. `now` are those it has. The file of `written` stays: his
+/// order may have been on its way when he was removed. The caller holds the site's lock.
+///
+/// # Errors
+/// What the operating system says.
+pub(crate) fn make_room(directory: &Path, written: &str, now: &[String]) -> Result<(), Error> {
     let mut gone = operators(directory)?;
-    if gone.len() < MAX_REFUSED_OPERATORS {
+    let surplus = gone.len().saturating_sub(MAX_REFUSED_OPERATORS);
+    if surplus == 0 {
         return Ok(());
     }
-    gone.retain(|name| !now.contains(name));
-    let newest = |name: &String| {
+    gone.retain(|name| name != written && !now.contains(name));
+    gone.sort_by_cached_key(|name| {
         let found = read(directory, name).ok().flatten().unwrap_or_default();
         found.iter().map(|one| one.newest.entry.unix_s).max()
-    };
-    if let Some(oldest) = gone.iter().min_by_key(|name| newest(name)) {
-        let file = directory.join(name_of(oldest));
+    });
+    for name in gone.iter().take(surplus) {
+        let file = directory.join(name_of(name));
         fs::remove_file(&file).map_err(|error| Error::from(error).with_file(&file))?;
-        sync_directory(directory)?;
     }
-    Ok(())
+    Ok(sync_directory(directory)?)
 }
 
 /// What was refused to `operator`, or to all, as many as `count` alone: those that were refused
@@ -223,8 +219,9 @@ pub(crate) fn refused(
     Ok(changed.map_or(Ok(found), Err))
 }
 
-/// The first operator of whom the chain says that he was refused an order, and who has no file.
-/// Where there are as many files as may be, those of earlier operators were taken away.
+/// The first operator of whom the chain says that he was refused an order, and who has no file. Or
+/// it says twice that it was his first: then the file was taken away in between. Where there are as
+/// many files as may be, those of earlier operators were taken away.
 pub(crate) fn missing(checked: &Checked, refused: &[RefusedOrders]) -> Option<Doubt> {
     let named: BTreeSet<&str> = refused.iter().map(|one| one.operator.as_str()).collect();
     if named.len() >= MAX_REFUSED_OPERATORS {
@@ -232,5 +229,10 @@ pub(crate) fn missing(checked: &Checked, refused: &[RefusedOrders]) -> Option<Do
     }
     let entries = checked.entries.iter().map(|kept| &kept.entry);
     let mut told = entries.filter(|one| one.act == Act::OrderRefused.word() && one.detail.starts_with(FIRST_OF_HIS));
-    told.find(|one| !named.contains(one.about.as_str())).map(|one| Doubt::NoRefused(one.about.clone()))
+    let mut before = BTreeSet::new();
+    let lost = told.find(|one| !named.contains(one.about.as_str()) || !before.insert(one.about.as_str()));
+    lost.map(|one| {
+        let name = one.about.clone();
+        if named.contains(name.as_str()) { Doubt::EarlierRefused(name) } else { Doubt::NoRefused(name) }
+    })
 }

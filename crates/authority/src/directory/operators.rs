@@ -192,8 +192,10 @@ pub fn put_down_refused(
     let refusal = Refusal { operator: name, by: &by, command, detail };
     // A crash in between costs the entry. The other way round the entry would name a file that is
     // not there, as if somebody had taken it away.
-    if audit::put_down((&directory.path, &directory.site), &refusal, &now, unix_s)? {
+    if audit::put_down((&directory.path, &directory.site), &refusal, unix_s)? {
         acts::tell(directory, &[(Act::OrderRefused, name, &format!("{FIRST_OF_HIS}{detail}"))], unix_s)?;
+        // Last, so that nothing is lost where this refusal cannot be written.
+        audit::make_room(&directory.path, name, &now)?;
     }
     Ok(())
 }

@@ -101,17 +101,27 @@ impl Record {
         files::read(&path).and_then(|text| parse(&text)).map(Some).map_err(|error| error.with_file(&path))
     }
 
-    /// All entries of the record of what was done, if it is as it was written and has every
-    /// certificate; else the first doubt. `noted` is number and digest of an entry that was noted
-    /// elsewhere.
+    /// All entries of the record of what was done, if it is as it was written, has every certificate
+    /// and all that operators were refused; else the first doubt. `noted` is number and digest of an
+    /// entry that was noted elsewhere.
     ///
     /// # Errors
     /// What the operating system says.
     pub fn check(&self, noted: Option<(u64, &str)>) -> Result<Result<Checked, Doubt>, Error> {
+        let acts = self.check_acts(noted)?;
+        Ok(acts.and_then(|(checked, refused)| refused.map_or(Ok(checked), Err)))
+    }
+
+    /// As [`check`](Record::check), and a doubt about what operators were refused hides no act: it
+    /// comes beside them.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn check_acts(&self, noted: Option<(u64, &str)>) -> Result<Result<(Checked, Option<Doubt>), Doubt>, Error> {
         let _lock = lock(&self.path)?;
         let checked = match audit::check(&self.path, &self.anchor, noted)? {
             Ok(checked) => checked,
-            doubt => return Ok(doubt),
+            Err(doubt) => return Ok(Err(doubt)),
         };
         let hosts = self.list_all()?.into_iter().map(|entry| (acts::issued_unix(&entry), entry.serial));
         let people = self.operators()?.into_iter().map(|one| operators::issue_of(&one.certificate));
@@ -119,13 +129,15 @@ impl Record {
         if checked.entries.is_empty() && !issued.is_empty() {
             return Ok(Err(Doubt::Empty));
         }
-        let refused = match audit::refused(&self.path, &self.anchor, None, usize::MAX)? {
-            Ok(refused) => refused,
-            Err(doubt) => return Ok(Err(doubt)),
-        };
         let issued = issued.iter().map(|(unix_s, serial)| (serial.as_str(), *unix_s));
-        let doubt = audit::untold(&checked, issued).or_else(|| audit::missing(&checked, &refused));
-        Ok(doubt.map_or(Ok(checked), Err))
+        if let Some(doubt) = audit::untold(&checked, issued) {
+            return Ok(Err(doubt));
+        }
+        let refused = match audit::refused(&self.path, &self.anchor, None, usize::MAX)? {
+            Ok(refused) => audit::missing(&checked, &refused),
+            Err(doubt) => Some(doubt),
+        };
+        Ok(Ok((checked, refused)))
     }
 
     /// The newest `count` entries of the record of what was done, or those before the one of the
