@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use authority::audit::{Checked, Kept, RefusedOrders, operator_of};
+use authority::audit::{Doubt, Kept, RefusedOrders, operator_of};
 use authority::directory::Record;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub(super) struct ShowArguments {
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DIRECTORY)]
     pub(super) dir: PathBuf,
     /// The last so many entries alone
-    #[arg(long, visible_alias = "limit", value_name = "COUNT")]
+    #[arg(long, visible_alias = "limit", value_name = "COUNT", value_parser = from_one())]
     last: Option<usize>,
     /// Entries before the one of this number alone
     #[arg(long, value_name = "NUMBER", conflicts_with = "refused")]
@@ -103,6 +104,10 @@ impl FromStr for Noted {
     }
 }
 
+fn from_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
 /// As whom the manager at this machine stands in the record: the user that he has logged in as
 /// counts more than the one that he has become.
 pub(super) fn manager() -> String {
@@ -125,14 +130,8 @@ fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Resul
     if arguments.refused {
         return show_refused(arguments, surroundings);
     }
-    let ShowArguments { dir, last, before, json, within, .. } = arguments;
-    let mut entries = match within {
-        None => whole(dir, None)?.entries,
-        Some(within) => {
-            let page = Record::open(dir)?.acts_before(*before, *within)?;
-            page.map_err(|doubt| Failure::file(dir, doubt, REMEDY))?
-        }
-    };
+    let ShowArguments { last, before, json, within, .. } = arguments;
+    let (mut entries, doubt) = looked_at(arguments)?;
     entries.retain(|kept| before.is_none_or(|before| kept.entry.number < before));
     let meant: Vec<&Kept> = entries.iter().filter(|kept| arguments.means(kept)).collect();
     let from = last.map_or(0, |last| meant.len().saturating_sub(last));
@@ -146,9 +145,24 @@ fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Resul
     let unseen = entries.first().filter(|_| is_page && last.is_none_or(|last| last > meant.len())).map(number);
     // Somebody who looks for more than there is room for should know.
     lines.extend(unseen.map(|first| format!("entries before {first} were not looked at: --before {first}")));
+    let doubt = doubt.map(|doubt| format!("{doubt}; {REMEDY}"));
+    lines.extend(doubt.clone());
     let next = if left_out.is_empty() { entries.first().filter(|_| is_page) } else { meant.first().copied() };
     let shown: Vec<Value> = meant.iter().map(|kept| object(kept)).collect();
-    surroundings.print(*json, &json!({"entries": shown, "before": next.map(number)}), &lines.join("\n"))
+    let shown = json!({"entries": shown, "before": next.map(number), "doubt": doubt});
+    surroundings.print(*json, &shown, &lines.join("\n"))
+}
+
+/// The entries that are looked at. Where these are all, also what does not fit of the files beside
+/// them: it must not hide the acts.
+fn looked_at(arguments: &ShowArguments) -> Result<(Vec<Kept>, Option<Doubt>), Failure> {
+    let ShowArguments { dir, before, within, .. } = arguments;
+    let record = Record::open(dir)?;
+    let found = match within {
+        None => record.check_acts(None)?.map(|(checked, doubt)| (checked.entries, doubt)),
+        Some(within) => record.acts_before(*before, *within)?.map(|page| (page, None)),
+    };
+    found.map_err(|doubt| Failure::file(dir, doubt, REMEDY))
 }
 
 impl ShowArguments {
@@ -179,7 +193,9 @@ fn show_refused(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) 
 
 fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let noted = arguments.noted.as_ref();
-    let checked = whole(&arguments.dir, noted.map(|noted| (noted.number, noted.digest.as_str())))?;
+    let noted = noted.map(|noted| (noted.number, noted.digest.as_str()));
+    let checked = Record::open(&arguments.dir)?.check(noted)?;
+    let checked = checked.map_err(|doubt| Failure::file(&arguments.dir, doubt, REMEDY))?;
     let number = |kept: Option<&Kept>| kept.map_or(0, |kept| kept.entry.number);
     let (first, last) = (number(checked.entries.first()), number(checked.entries.last()));
     let digest = &checked.digest;
@@ -189,11 +205,6 @@ fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> R
         _ => format!("entries {first} to {last} are whole\nnote this elsewhere: {last}:{digest}"),
     };
     surroundings.print(arguments.json, &value, &text)
-}
-
-/// The record, if it is whole.
-fn whole(dir: &std::path::Path, noted: Option<(u64, &str)>) -> Result<Checked, Failure> {
-    Record::open(dir)?.check(noted)?.map_err(|doubt| Failure::file(dir, doubt, REMEDY))
 }
 
 fn line(kept: &Kept) -> String {
@@ -245,7 +256,7 @@ mod tests {
 
     use authority::Directory;
     use authority::audit::Act;
-    use authority::directory::{acting, note};
+    use authority::directory::{Record, acting, note, put_down_refused};
     use serde_json::{Value, json};
 
     use super::super::orders::parse;
@@ -285,6 +296,38 @@ mod tests {
             assert!(doubt.contains("entry 2 was changed: the authority did not sign it; "), "{doubt}");
         }
         assert!(audit("verify --noted 3").expect_err("no digest").contains("--noted"));
+    }
+
+    #[test]
+    fn damaged_refusals_are_told_below_the_acts_and_verify_ends_with_an_error() {
+        let place = new_site();
+        let audit = |what: &str| run(place.path(), &format!("site audit {what} --dir @/site").replace("  ", " "));
+        run(place.path(), "site operator add vic --role viewer --dir @/site --out @/vic.pem").expect("added");
+        let record = Record::open(&place.path().join("site")).expect("opened");
+        let vic = &record.operators().expect("read")[0].certificate;
+        let site = Directory::open(&place.path().join("site")).expect("opened");
+        put_down_refused(&site, vic, ("revoke", "needs manager"), NOW_UNIX_S).expect("counted");
+        let doubt = |words: &str| -> Value {
+            let shown: Value = serde_json::from_str(&audit(words).expect("shown")).expect("JSON");
+            assert_eq!(shown["entries"].as_array().expect("a list").len(), 2, "{shown}");
+            shown["doubt"].clone()
+        };
+        assert_eq!(doubt("--json"), Value::Null);
+        let file = place.path().join("site/refused.vic.jsonl");
+        fs::write(&file, "{}\n").expect("damaged");
+        for wanted in ["the orders that vic was refused were damaged or changed; ", "vic was refused orders, and "] {
+            let shown = audit("").expect("shown");
+            let lines: Vec<&str> = shown.lines().collect();
+            assert!(lines.len() == 3 && lines[2].starts_with(wanted), "{shown}");
+            assert_eq!(doubt("--json"), json!(lines[2]));
+            let error = audit("verify").expect_err("strict");
+            assert!(error.contains(wanted), "{error}");
+            // The next time there is none.
+            let _ = fs::remove_file(&file);
+        }
+        assert!(audit("--last 0").expect_err("nothing to show").contains("--last"));
+        let is_order = |count: &str| parse(&["audit", "--last", count].map(str::to_owned)).is_ok();
+        assert_eq!((is_order("0"), is_order("1")), (false, true));
     }
 
     /// What an order would print that looks at so many entries.

@@ -48,7 +48,7 @@ pub(crate) struct AddArguments {
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
     /// The fingerprint that 'site operator request' showed him; a request for another key is not
-    /// answered. Without it a terminal is asked whether the two are the same
+    /// answered. Without it whoever sits at the terminal is asked whether the two are the same
     #[arg(long, value_name = "FINGERPRINT", requires = "request")]
     key: Option<String>,
     /// Where the file for him is written
