@@ -4,7 +4,8 @@
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
 # and whose device is yet to be made (record 0104), and a bridge by its name. `release` is the way out for an
-# administrator: it opens, and takes away what a daemon has left at the card. `device INTERFACE` prints the path by which units find it (record 0092).
+# administrator: it opens, and takes away what a daemon has left at the card. `device INTERFACE`
+# prints the path by which units find it (record 0092).
 set -eu
 
 fail() {

@@ -108,7 +108,8 @@ pub const CANDIDATES_PER_PEER_MAX: usize = 4;
 /// site of 300 may ask all of them at once. One more takes the place of the question that has waited
 /// longest for an answer, so that questions for nobody keep no host out.
 pub const HANDSHAKES_OPEN_MAX: usize = SIGNATURES_PER_SECOND as usize;
-/// Questions that take the place of another in a second, but for hosts that have proved themselves.
+/// Questions that take the place of another in a second. Hosts that have proved themselves are asked
+/// beyond that.
 pub const DISPLACED_PER_SECOND: u32 = SIGNATURES_PER_SECOND / 2;
 /// The longest time for which a ticket is taken after the last signature of its holder: a night, and a late start.
 pub const TICKET_LIFETIME_MAX: Duration = Duration::from_secs(wire::cll::resumption::TICKET_LIFETIME_MAX_S as u64);

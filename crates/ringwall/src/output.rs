@@ -1,4 +1,5 @@
-//! What commands print, and ask. A reader that went away, such as `head`, ends the command quietly; a full disk is an error.
+//! What commands print, and ask. A reader that went away, such as `head`, ends the command quietly;
+//! a full disk is an error.
 
 use std::fmt;
 use std::io::{self, BufRead as _, ErrorKind, IsTerminal as _, Write};

@@ -221,7 +221,7 @@ impl Openings {
             return Ok(());
         }
         let now = call.now.since_boot;
-        let gives_way = self.make_room(call, (asked_ip, asked_mac))?;
+        let gives_way = self.gives_way(call, (asked_ip, asked_mac))?;
         if !call.core.signature_budget.take(now) {
             return Err(DropReason::HandshakeBudget);
         }
@@ -259,7 +259,7 @@ impl Openings {
     /// there has answered before his request is repeated, as a rule, and a sweep asks for many
     /// addresses that nobody has. It has half of the signatures, so that rollovers go on; who has
     /// proved himself is asked beyond that (record 0118).
-    fn make_room(
+    fn gives_way(
         &mut self,
         call: &Call<'_>,
         (asked_ip, asked_mac): (Option<IpAddr>, Option<MacAddress>),

@@ -197,8 +197,9 @@ impl Clear {
         out.forward(Side::STACK, frame)
     }
 
-    /// Frames to this host go in clear from now on, if the mode allows it; whether it does. Who is to
-    /// be asked sooner stays so: he may send ARP in clear meanwhile, or somebody in his name.
+    /// Frames to this host go in clear from now on, if the mode allows it; whether it does. The
+    /// host is asked again when it was to be: it may send ARP in clear meanwhile, or somebody in its
+    /// name.
     fn go_to(&mut self, now: Now, mac: MacAddress, ask_after: Duration) -> bool {
         if !self.rules.is_lenient_towards(mac) {
             return false;

@@ -80,8 +80,8 @@ fn link(begin: &str) -> String {
 fn beyond(listen: &str) -> Failure {
     Failure::new(format!(
         "--listen {listen} is no socket, and no port of this machine alone, and without --identity FILE there is no \
-         TLS: give a certificate with that; or write 127.0.0.1:9479 or an absolute name, and come from another machine by \
-         ssh -L 9479:127.0.0.1:9479 or through a proxy that has TLS"
+         TLS: give a certificate with that; or write 127.0.0.1:9479 or an absolute name, and come from another machine \
+         by ssh -L 9479:127.0.0.1:9479 or through a proxy that has TLS"
     ))
 }
 

@@ -19,7 +19,8 @@ pub(crate) enum Ecn {
 }
 
 impl Ecn {
-    /// What a SYN with the flags `offered` and a SYN-ACK with the flags `answered` agree on (RFC 9768, section 3.1.1).
+    /// What a SYN with the flags `offered` and a SYN-ACK with the flags `answered` agree on (RFC
+    /// 9768, section 3.1.1).
     pub(crate) fn agreed(offered: u16, answered: u16) -> Ecn {
         const ACCURATE: [u16; 4] = [flag::CWR, flag::CWR | flag::ECE, flag::AE, flag::AE | flag::CWR];
         let offers_classic = offered & (flag::CWR | flag::ECE) == flag::CWR | flag::ECE;
@@ -91,7 +92,8 @@ impl Agreed {
         let is_agreed = |kind| {
             self.others.as_slice().contains(&kind) || (self.ecn == Ecn::Accurate && kind::ACCURATE_ECN.contains(&kind))
         };
-        // Hosts drop a segment with a signature that they have no key for, and most observers do not.
+        // Hosts drop a segment with a signature that they have no key for, and most observers do
+        // not.
         let is_strange =
             [kind::MD5, kind::AUTHENTICATION].iter().any(|kind| segment.options.has(*kind) && !is_agreed(*kind));
         context.refuse_if(is_strange, Rule::TcpOptions, DropReason::TcpOptions)?;

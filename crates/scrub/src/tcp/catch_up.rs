@@ -11,13 +11,14 @@ use crate::tcp::segment::{Segment, flag};
 use crate::tcp::serial::{ahead, is_within, later};
 use crate::tcp::work::Work;
 
-/// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows sixteen times as much, but hosts
-/// have far less under way, and the wider this is the more numbers agree by chance.
+/// How far an acknowledgement may be from what it acknowledges. RFC 7323, section 2.3, allows
+/// sixteen times as much, but hosts have far less under way, and the wider this is the more numbers
+/// agree by chance.
 pub(super) const DISTANCE_MAX: u32 = 1 << 26;
 
 /// Makes the segment a question that every host answers, whether it has such a connection or not: a
-/// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its receiver
-/// a segment without data is not answered.
+/// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its
+/// receiver a segment without data is not answered.
 pub(super) fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
     let segment = &mut *work.segment;
     segment.truncate(0);
@@ -60,8 +61,8 @@ pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
     Some(if is_near { Lies::Beyond(sequence) } else { Lies::Outside })
 }
 
-/// Behind which number a segment lies further than what was told. The window of an adopted connection
-/// is not known and taken for the largest there is, which a guess would hit too often.
+/// Behind which number a segment lies further than what was told. The window of an adopted
+/// connection is not known and taken for the largest there is, which a guess would hit too often.
 fn reach(sender: &Half) -> u32 {
     let (edge, far) = (sender.edge.wrapping_add(1), sender.unacknowledged.wrapping_add(DISTANCE_MAX));
     if ahead(edge, far) > 0 { far } else { edge }
@@ -106,16 +107,16 @@ pub(crate) fn catch_up(
 }
 
 /// Whether what the segment acknowledges counts. Of an untrusted host it does where its own number
-/// is one that the trusted host takes, which is checked first (RFC 9293, section 3.10.7.4). Who does
-/// not see the connection would have to guess both.
+/// is one that the trusted host takes, which is checked first (RFC 9293, section 3.10.7.4). Who
+/// does not see the connection would have to guess both.
 fn has_say(work: &Work<'_, '_, '_>, sender: &Half) -> bool {
     let first = sender.unacknowledged.wrapping_sub(sender.window_max.min(DISTANCE_MAX));
     let is_taken = is_within(work.segment.sequence, first, reach(sender));
     is_taken || work.context.from == Side::TRUSTED
 }
 
-/// Refuses a reset that no receiver believes or asks about (RFC 5961, section 3.2). The window is as
-/// old as what was told, so what may be under way counts as inside.
+/// Refuses a reset that no receiver believes or asks about (RFC 5961, section 3.2). The window is
+/// as old as what was told, so what may be under way counts as inside.
 fn may_reset(work: &mut Work<'_, '_, '_>, sender: &Half) -> Result<(), DropReason> {
     let last = later(sender.edge, sender.unacknowledged.wrapping_add(DISTANCE_MAX));
     let is_outside = !is_within(work.segment.sequence, sender.unacknowledged, last);

@@ -12,7 +12,8 @@ pub(crate) const WINDOW_SCALE_MAX: u8 = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fin {
     None,
-    /// A FIN was seen behind a hole and did not go on. It counts once everything before it is there.
+    /// A FIN was seen behind a hole and did not go on. It counts once everything before it is
+    /// there.
     Waiting(u32),
     /// A FIN went on; this is its sequence number.
     At(u32),
@@ -35,7 +36,8 @@ pub(crate) struct Half {
     /// The largest window that the peer granted, in bytes.
     pub(crate) window_max: u32,
     pub(crate) fin: Fin,
-    /// The timestamp below which the peer refuses (TS.Recent, RFC 7323, section 5), and when it was set, in seconds.
+    /// The timestamp below which the peer refuses (TS.Recent, RFC 7323, section 5), and when it was
+    /// set, in seconds.
     pub(crate) stamp: u32,
     pub(crate) stamp_at: u32,
     /// What the peer takes in one segment.
@@ -98,15 +100,16 @@ impl Half {
         }
     }
 
-    /// The half of a host whose handshake was not seen, and which may send whatever the largest window allows.
+    /// The half of a host whose handshake was not seen, and which may send whatever the largest
+    /// window allows.
     pub(super) fn adopted(next: u32, now: u32) -> Half {
         let window_max = u32::from(u16::MAX) << WINDOW_SCALE_MAX;
         let edge = next.wrapping_add(window_max);
         Half { edge, window_max, scale: Scale { own: WINDOW_SCALE_MAX, told: WINDOW_SCALE_MAX }, ..Half::at(next, now) }
     }
 
-    /// The window that its host grants in `field`, in bytes, and how its peer is told of it: rounded down, so that it is never
-    /// told of more room than there is.
+    /// The window that its host grants in `field`, in bytes, and how its peer is told of it:
+    /// rounded down, so that it is never told of more room than there is.
     pub(crate) fn window(&self, field: u16) -> (u32, u16) {
         let window = u32::from(field) << self.scale.own;
         let told = (window >> self.scale.told).min(u32::from(u16::MAX)) as u16;
@@ -118,13 +121,14 @@ impl Half {
         matches!(self.fin, Fin::At(fin) if ahead(self.unacknowledged, fin) > 0)
     }
 
-    /// Whether its peer may acknowledge that number, `last` being the highest: late ones are as old as a window at most (RFC
-    /// 5961, section 5).
+    /// Whether its peer may acknowledge that number, `last` being the highest: late ones are as old
+    /// as a window at most (RFC 5961, section 5).
     pub(crate) fn may_be_acknowledged(&self, number: u32, last: u32) -> bool {
         is_within(number, self.unacknowledged.wrapping_sub(self.window_max), last)
     }
 
-    /// Goes on at `acknowledgement`, which the peer says of it: what it sent behind that is not known.
+    /// Goes on at `acknowledgement`, which the peer says of it: what it sent behind that is not
+    /// known.
     pub(crate) fn go_on_at(&mut self, acknowledgement: u32, memory: &mut Memory) {
         self.acknowledge(acknowledgement, memory);
         if self.fin == Fin::None {

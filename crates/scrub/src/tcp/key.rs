@@ -9,7 +9,8 @@ use crate::ethernet::Link;
 use crate::ip::Ip;
 use crate::keys::Subject;
 
-/// What tells connections apart. Sides take the place of source and destination, so that both directions have one key.
+/// What tells connections apart. Sides take the place of source and destination, so that both
+/// directions have one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) trusted: IpAddr,
