@@ -157,7 +157,10 @@ impl Host {
             }
             Timer::Timeout => {
                 self.flight.iter_mut().filter(|piece| !piece.is_held).for_each(|piece| piece.is_lost = true);
-                self.threshold = (self.window / 2).max(2);
+                // Held where the same segment was sent again by this timer before (RFC 5681, section 3.1).
+                if self.backoff == 0 {
+                    self.threshold = (self.window / 2).max(2);
+                }
                 self.window = 1;
                 self.phase = Phase::Recovery(self.next);
                 self.backoff += 1;
