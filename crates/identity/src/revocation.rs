@@ -13,7 +13,7 @@ use x509_cert::Certificate;
 use x509_cert::crl::{CertificateList, RevokedCert};
 use x509_cert::der::{Decode, Encode};
 
-use crate::certificate::{BadSignature, HostCertificate, TrustAnchor, Verified};
+use crate::certificate::{BadSignature, HostCertificate, Serial, TrustAnchor, Verified};
 use crate::limits::{MAX_REVOCATION_LIST_LEN, MAX_REVOKED};
 
 /// What an authority signs with.
@@ -23,7 +23,7 @@ const USABLE: [&dyn SignatureVerificationAlgorithm; 3] =
 /// A list of certificates that are worth nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    serials: BTreeSet<Vec<u8>>,
+    serials: BTreeSet<Serial>,
     issued_unix: u64,
     der: Vec<u8>,
 }
@@ -73,9 +73,9 @@ impl RevocationList {
         self.serials.is_empty()
     }
 
-    /// The serial numbers on it, as bytes.
+    /// The serial numbers on it: their bytes, the highest first, without a zero in front.
     pub fn serials(&self) -> impl Iterator<Item = &[u8]> {
-        self.serials.iter().map(Vec::as_slice)
+        self.serials.iter().map(Serial::as_bytes)
     }
 
     /// When it was issued, in Unix seconds.
@@ -119,7 +119,7 @@ impl TrustAnchor {
         if entries.len() > MAX_REVOKED {
             return Err(BadRevocationList::Malformed("number of entries"));
         }
-        let serial = |entry: &RevokedCert| entry.serial_number.as_bytes().to_vec();
+        let serial = |entry: &RevokedCert| Serial::of(entry.serial_number.as_bytes());
         let issued_unix = content.this_update.to_unix_duration().as_secs();
         let list = RevocationList { serials: entries.iter().map(serial).collect(), issued_unix, der: der.to_vec() };
         Ok(Verified::vouch(list))

@@ -85,12 +85,46 @@ fn certificates_of_existing_authorities_serve() {
             ["10.0.0.1", "10.0.0.2"].map(|text| text.parse::<std::net::Ipv4Addr>().expect("address"))
         );
 
-        let serial = openssl(directory.path(), &["x509", "-in", "a.crt", "-noout", "-serial"]);
-        assert_eq!(serial.trim().to_lowercase(), format!("serial={}", certificate.serial_hex()), "{kind}");
         let dates = openssl(directory.path(), &["x509", "-in", "a.crt", "-noout", "-enddate", "-dateopt", "iso_8601"]);
         let end = identity::certificate::utc_text(certificate.not_after_unix()).replace('T', " ");
         assert_eq!(dates.trim(), format!("notAfter={end}"), "{kind}");
     }
+}
+
+/// A number whose first bit is set has a zero in front of it in DER, which openssl does not print.
+/// An authority's list that takes a certificate back has the same numbers, whatever their form.
+#[test]
+fn serial_numbers_are_those_that_openssl_prints_and_takes_back() {
+    let directory = site(KINDS[1].1);
+    let at = directory.path();
+    let anchor = TrustAnchor::from_der(&der_of(&read(at, "ca.crt"))).expect("an authority");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    let settings = "[ca]\ndefault_ca=one\n[one]\ndatabase=index\ncrlnumber=number\ndefault_md=sha256\n";
+    fs::write(at.join("list.cnf"), settings).expect("written");
+    fs::write(at.join("number"), "01\n").expect("written");
+    for serial in
+        ["01", "7F", "80", "CB7F640D71AA2566179C8464AD8BD60C176987", "7FCB7F640D71AA2566179C8464AD8BD60C176987"]
+    {
+        let arguments =
+            "x509 -req -in a.csr -CA ca.crt -CAkey ca.key -days 20 -extfile site.cnf -extensions granted -out a.crt";
+        let number = format!("0x{serial}");
+        openssl(at, &[&arguments.split(' ').collect::<Vec<_>>()[..], &["-set_serial", &number]].concat());
+        let printed = openssl(at, &["x509", "-in", "a.crt", "-noout", "-serial"]);
+        let host = anchor.verify(&der_of(&read(at, "a.crt")), now).expect("a host");
+        assert_eq!(printed.trim().to_lowercase(), format!("serial={}", host.serial_hex()));
+
+        let taken_back = format!("R\t351231000000Z\t251231000000Z\t{serial}\tunknown\t/CN=a\n");
+        fs::write(at.join("index"), taken_back).expect("written");
+        let list = "ca -config list.cnf -gencrl -keyfile ca.key -cert ca.crt -crldays 30 -out list.pem";
+        openssl(at, &list.split(' ').collect::<Vec<_>>());
+        let list = pem::single(&read(at, "list.pem"), pem::REVOCATION_LIST).expect("a list");
+        let list = anchor.verify_revocation_list(&list).expect("the authority's");
+        assert!(list.names(&host), "{serial}");
+    }
+}
+
+fn der_of(certificate: &str) -> Vec<u8> {
+    pem::single(certificate, pem::CERTIFICATE).expect("a certificate").to_vec()
 }
 
 #[test]
@@ -205,8 +239,7 @@ fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
             .split(' ')
             .collect::<Vec<_>>(),
     );
-    let root = pem::single(&read(at, "root.crt"), pem::CERTIFICATE).expect("a certificate");
-    let anchor = TrustAnchor::from_der(&root).expect("an authority");
+    let anchor = TrustAnchor::from_der(&der_of(&read(at, "root.crt"))).expect("an authority");
     for (number, (name, extensions)) in authorities.iter().enumerate() {
         let subject = format!("/CN=dhcp {number}/serialNumber=00b{number}");
         let authority = sign(at, "sub.key", &subject, ["root.crt", "root.key"], extensions);
@@ -217,9 +250,8 @@ fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
             );
             fs::write(at.join("sub.crt"), &authority).expect("written");
             let host = sign(at, "host.key", "/CN=a/serialNumber=00aa", ["sub.crt", "sub.key"], &names);
-            let der = |text: &str| pem::single(text, pem::CERTIFICATE).expect("a certificate");
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
-            let verdict = anchor.verify(&[&der(&host)[..], &der(&authority)].concat(), now).map(drop);
+            let verdict = anchor.verify(&[der_of(&host), der_of(&authority)].concat(), now).map(drop);
             let expected = if *name == "leases" && is_within { Ok(()) } else { Err(Refusal::NotPermitted) };
             assert_eq!(verdict, expected, "{name}, {address}");
         }

@@ -12,7 +12,7 @@ use x509_cert::ext::pkix::{KeyUsage, SubjectAltName};
 use super::names::Names;
 use super::public_key::{KeyKind, PublicKey};
 use super::subject::{Role, common_name, role};
-use super::{BadSignature, Refusal, Verified, lease};
+use super::{BadSignature, Refusal, Serial, Verified, lease};
 use crate::paper;
 use crate::profile::Profile;
 
@@ -29,7 +29,7 @@ pub struct HostCertificate {
     names: Names,
     not_before_unix: u64,
     not_after_unix: u64,
-    serial: Vec<u8>,
+    serial: Serial,
     key: PublicKey,
     /// What a host of a paper site signs S-ARP, or the handshakes of CLL with.
     paper_key: Option<paper::SecondKey>,
@@ -58,7 +58,7 @@ impl HostCertificate {
             names: Names::from_general_names(&general_names)?,
             not_before_unix: content.validity().not_before.to_unix_duration().as_secs(),
             not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
-            serial: content.serial_number().as_bytes().to_vec(),
+            serial: Serial::of(content.serial_number().as_bytes()),
             key: PublicKey::from_spki(content.subject_public_key_info())?,
             paper_key: second_key(&certificate)?,
             lease: None,
@@ -138,9 +138,9 @@ impl HostCertificate {
     }
 
     /// The serial numbers of all certificates that it stands on, its own first. If one of them was taken back it is worth nothing.
-    pub fn serials(&self) -> impl Iterator<Item = &[u8]> {
-        let others = self.lease.iter().flat_map(|origin| [&origin.base_serial[..], &origin.server_serial[..]]);
-        std::iter::once(self.serial()).chain(others)
+    pub(crate) fn serials(&self) -> impl Iterator<Item = &Serial> {
+        let others = self.lease.iter().flat_map(|origin| [&origin.base_serial, &origin.server_serial]);
+        std::iter::once(&self.serial).chain(others)
     }
 
     /// The certificate as it travels, in DER: one, or two where a DHCP server made it.
@@ -149,16 +149,16 @@ impl HostCertificate {
         &self.der
     }
 
-    /// Its serial number, as bytes.
+    /// Its serial number: its bytes, the highest first, without a zero in front.
     #[must_use]
     pub fn serial(&self) -> &[u8] {
-        &self.serial
+        self.serial.as_bytes()
     }
 
-    /// Its serial number, in lower-case hexadecimal digits as stored.
+    /// Its serial number, in lower-case hexadecimal digits.
     #[must_use]
     pub fn serial_hex(&self) -> String {
-        self.serial.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.serial.to_string()
     }
 
     /// Whether it binds this hardware address and this IP address to its key.

@@ -14,13 +14,13 @@ use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{BasicConstraints, KeyUsage, KeyUsages, NameConstraints};
 
 use super::subject::{Role, template_serial};
-use super::{HostCertificate, Refusal};
+use super::{HostCertificate, Refusal, Serial};
 
 /// The certificates that a leased one stands on, by serial number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    pub(super) base_serial: Vec<u8>,
-    pub(super) server_serial: Vec<u8>,
+    pub(super) base_serial: Serial,
+    pub(super) server_serial: Serial,
 }
 
 /// One or two certificates in DER.

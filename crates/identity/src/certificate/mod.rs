@@ -11,6 +11,7 @@ mod operator;
 mod public_key;
 mod refusal;
 mod request;
+mod serial;
 mod subject;
 mod verified;
 
@@ -21,5 +22,6 @@ pub(crate) use public_key::PublicKey;
 pub use public_key::{BadSignature, KeyKind};
 pub use refusal::{Refusal, unix_of_utc, utc_text};
 pub use request::{CertificateRequest, OperatorRequest, RequestError, SHARED_KEYS_EXTENSION};
+pub(crate) use serial::Serial;
 pub use subject::{PAPER_SITE_UNIT, Role, SERIAL_NUMBER_ATTRIBUTE};
 pub use verified::Verified;

@@ -10,7 +10,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 use super::subject::{common_name, texts_of_unit};
-use super::{BadSignature, PublicKey, Refusal, TrustAnchor, Verified};
+use super::{BadSignature, PublicKey, Refusal, Serial, TrustAnchor, Verified};
 
 /// The purpose of an operator's certificate, in the arc of UUIDs (X.667), for who makes them.
 pub const OPERATOR_PURPOSE: &[u64] = &[2, 25, 1_383_559_024];
@@ -63,7 +63,7 @@ pub struct OperatorCertificate {
     role: OperatorRole,
     not_before_unix: u64,
     not_after_unix: u64,
-    serial: Vec<u8>,
+    serial: Serial,
     key: PublicKey,
     der: Vec<u8>,
 }
@@ -78,7 +78,7 @@ impl OperatorCertificate {
             role: role.ok_or(Refusal::Malformed("role"))?,
             not_before_unix: content.validity().not_before.to_unix_duration().as_secs(),
             not_after_unix: content.validity().not_after.to_unix_duration().as_secs(),
-            serial: content.serial_number().as_bytes().to_vec(),
+            serial: Serial::of(content.serial_number().as_bytes()),
             key: PublicKey::from_spki(content.subject_public_key_info())?,
             der: der.to_vec(),
         })
@@ -111,7 +111,7 @@ impl OperatorCertificate {
     /// Its serial number, in lower-case hexadecimal digits.
     #[must_use]
     pub fn serial_hex(&self) -> String {
-        self.serial.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.serial.to_string()
     }
 
     /// The certificate in DER.

@@ -6,7 +6,7 @@ use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::der::{Tag, Tagged};
 use x509_cert::name::Name;
 
-use super::Refusal;
+use super::{Refusal, Serial};
 use crate::limits::MAX_NAME_LEN;
 use crate::profile::Profile;
 
@@ -57,7 +57,7 @@ const SERIAL_NUMBER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.5");
 pub const SERIAL_NUMBER_ATTRIBUTE: &[u64] = &[2, 5, 4, 5];
 
 /// The serial number, in hexadecimal digits, of the certificate from which the one of `subject` was made.
-pub(super) fn template_serial(subject: &Name) -> Result<Vec<u8>, Refusal> {
+pub(super) fn template_serial(subject: &Name) -> Result<Serial, Refusal> {
     let malformed = Refusal::Malformed("serial number in the subject");
     let mut found = texts(subject, SERIAL_NUMBER);
     let (Some(digits), None) = (found.next(), found.next()) else { return Err(malformed) };
@@ -66,7 +66,8 @@ pub(super) fn template_serial(subject: &Name) -> Result<Vec<u8>, Refusal> {
         return Err(malformed);
     }
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| malformed);
-    (0..digits.len()).step_by(2).map(byte).collect()
+    let bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect::<Result<_, _>>()?;
+    Ok(Serial::of(&bytes))
 }
 
 /// The one common name of `subject`, short and free of control characters, because it ends up in logs.
