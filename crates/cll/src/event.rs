@@ -120,6 +120,13 @@ pub enum Event {
         /// The host that was asked.
         mac: Option<MacAddress>,
     },
+    /// More hosts were asked for than handshakes may be open, for ten seconds.
+    Crowded {
+        /// Questions that gave way to others before they were answered.
+        displaced: u32,
+        /// Questions that were not asked.
+        not_asked: u32,
+    },
     /// A host that sends to groups has proved who it is and that it lives.
     GroupSender {
         /// Name in its certificate.
@@ -233,6 +240,7 @@ impl Event {
             Event::Ended { .. } => "ended",
             Event::Refused { .. } => "refused",
             Event::NoAnswer { .. } => "no-answer",
+            Event::Crowded { .. } => "handshakes-crowded",
             Event::GroupSender { .. } => "group-sender",
             Event::GroupSilent { .. } => "group-silent",
             Event::GroupRefused { .. } => "group-refused",
@@ -275,6 +283,12 @@ impl fmt::Display for Event {
                 let mac = mac.map_or_else(|| "anybody".to_owned(), |mac| mac.to_string());
                 write!(f, "no answer to our handshake for {ip} at {mac}")
             }
+            Event::Crowded { displaced, not_asked } => write!(
+                f,
+                "more hosts were asked for than handshakes may be open: {displaced} questions gave way to others, \
+                 {not_asked} were not asked; if no host has just joined, somebody sweeps addresses, through this \
+                 host or on it"
+            ),
             Event::GroupSender { name, mac } => write!(f, "group frames of {name} ({mac}) are proved"),
             Event::GroupSilent { mac } => write!(f, "group frames came from {mac}, which does not say that it lives"),
             Event::GroupRefused { mac, reason, detail } => {

@@ -111,6 +111,9 @@ pub const HANDSHAKES_OPEN_MAX: usize = SIGNATURES_PER_SECOND as usize;
 /// Questions that take the place of another in a second. Hosts that have proved themselves are asked
 /// beyond that.
 pub const DISPLACED_PER_SECOND: u32 = SIGNATURES_PER_SECOND / 2;
+/// An operator hears of such questions, and of those that were not asked at all, so long after the
+/// first: of all in one event.
+pub const CROWDED_TOLD_AFTER: Duration = Duration::from_secs(10);
 /// The longest time for which a ticket is taken after the last signature of its holder: a night, and a late start.
 pub const TICKET_LIFETIME_MAX: Duration = Duration::from_secs(wire::cll::resumption::TICKET_LIFETIME_MAX_S as u64);
 /// That time by default.

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use bump::{ClockTrust, DropReason};
-use cll::Effect;
+use cll::{Effect, Event};
 use common::{Lan, Site, arp_frame, arp_request, datagram, ip, mac, settings};
 use identity::HostIdentity;
 use wire::arp::{Arp, Operation};
@@ -317,6 +317,11 @@ fn questions_for_nobody_keep_no_host_out() {
     lan.ask(0, 2);
     assert!(lan.hosts[0].established_with(2));
     assert_they_talk(&mut lan);
+    lan.pass(cll::limits::CROWDED_TOLD_AFTER);
+    // One opening is the pair's own, which took a place as well.
+    let told = Event::Crowded { displaced: cll::limits::HANDSHAKES_OPEN_MAX as u32 + 1, not_asked: 0 };
+    let crowded = |event: &&Event| matches!(event, Event::Crowded { .. });
+    assert_eq!(lan.hosts[0].events.iter().filter(crowded).collect::<Vec<_>>(), [&told], "all of them at once");
 }
 
 /// A sweep that asks for more than can be signed leaves signatures to who has proved himself.

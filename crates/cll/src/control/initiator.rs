@@ -20,6 +20,7 @@ use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
 
 use super::Task;
 use super::core::{Call, Verdict, answers_per_source, steady};
+use super::crowd::Crowd;
 use super::discovery::Addresses;
 use super::machines::{Machine, Wish};
 use super::peers::{Birth, Born};
@@ -126,6 +127,7 @@ pub(super) struct Openings {
     next_id: u64,
     /// Openings that give way to others.
     displacement_budget: Bucket,
+    crowd: Crowd,
     pub(super) reply_budget: Apart<Bucket>,
     pub(super) reply_budget_per_source: Apart<PerSource>,
 }
@@ -136,6 +138,7 @@ impl Default for Openings {
             by_id: BTreeMap::new(),
             next_id: 0,
             displacement_budget: steady(DISPLACED_PER_SECOND),
+            crowd: Crowd::default(),
             reply_budget: Apart::new(|| Bucket::new(REPLIES_PER_SECOND, REPLIES_BURST)),
             reply_budget_per_source: Apart::new(answers_per_source),
         }
@@ -221,13 +224,7 @@ impl Openings {
             return Ok(());
         }
         let now = call.now.since_boot;
-        let gives_way = self.gives_way(call, (asked_ip, asked_mac))?;
-        if !call.core.signature_budget.take(now) {
-            return Err(DropReason::HandshakeBudget);
-        }
-        if let Some(gone) = gives_way.and_then(|id| self.by_id.remove(&id)) {
-            call.return_index(gone.receiver_index);
-        }
+        self.make_room(call, (asked_ip, asked_mac))?;
         let wait = known.addresses.wait(call, asked_ip, asked_mac);
         self.next_id += 1;
         let id = OpeningId(self.next_id);
@@ -249,6 +246,24 @@ impl Openings {
         };
         self.by_id.insert(id, opening);
         self.sign(call, id);
+        Ok(())
+    }
+
+    /// Makes room for one more that asks for this address or host, if it may be signed.
+    fn make_room(
+        &mut self,
+        call: &mut Call<'_>,
+        asked: (Option<IpAddr>, Option<MacAddress>),
+    ) -> Result<(), DropReason> {
+        let now = call.now.since_boot;
+        let gives_way = self.gives_way(call, asked).inspect_err(|_| self.crowd.not_asked(now))?;
+        if !call.core.signature_budget.take(now) {
+            return Err(DropReason::HandshakeBudget);
+        }
+        if let Some(gone) = gives_way.and_then(|id| self.by_id.remove(&id)) {
+            self.crowd.displaced(now);
+            call.return_index(gone.receiver_index);
+        }
         Ok(())
     }
 
@@ -483,12 +498,15 @@ impl Openings {
 
 impl Machine for Openings {
     fn deadline(&self) -> Option<Instant> {
-        self.by_id.values().map(Opening::due).min()
+        self.by_id.values().map(Opening::due).chain(self.crowd.due()).min()
     }
 
     /// Repeats a request that is not answered, or gives up on one that never will be.
     fn tick(&mut self, call: &mut Call<'_>, _: usize) -> bool {
         let now = call.now.since_boot;
+        if let Some(event) = self.crowd.take_due(now) {
+            call.out.event(event);
+        }
         let Some((id, opening)) = self.by_id.iter().find(|(_, opening)| opening.due() <= now) else { return false };
         let (id, is_over) = (*id, opening.ends() <= now);
         if is_over {

@@ -23,6 +23,7 @@ mod associations;
 mod broadcast;
 mod clear;
 mod core;
+mod crowd;
 mod dhcp;
 mod dhcp_clear;
 mod discovery;

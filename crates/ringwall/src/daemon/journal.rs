@@ -18,6 +18,7 @@ const ALARMING: &[&str] = &[
     "dhcp-server-refused",
     "distributors-silent",
     "downgrade",
+    "handshakes-crowded",
     "internal-error",
     "own-key-kept",
     "sandbox",

@@ -30,7 +30,9 @@ pub(super) fn of(event: &Event) -> About {
         Event::Challenged { mac } | Event::GroupSilent { mac } | Event::Downgrade { mac, .. } => at(*mac, None),
         Event::Management { mac, ip } | Event::LeaseCertified { mac, ip } => at(*mac, Some((*ip).into())),
         Event::AddressDenied { name, mac, ip } => About { ip: Some(ip.to_string()), ..named(name, *mac) },
-        Event::AddressLeased { .. } | Event::LeaseLost { .. } | Event::StackSilent { .. } => About::default(),
+        Event::AddressLeased { .. } | Event::LeaseLost { .. } | Event::StackSilent { .. } | Event::Crowded { .. } => {
+            About::default()
+        }
     }
 }
 
