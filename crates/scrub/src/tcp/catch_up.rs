@@ -28,37 +28,54 @@ pub(super) fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
     work.context.acted(Rule::TcpHandshake);
 }
 
-/// Where a segment lies by what another scrubber told of its sender, and its sequence number.
+/// Where a segment begins, what it acknowledges, and whether it is bare: without data or FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    pub(crate) is_bare: bool,
+}
+
+impl Piece {
+    /// Whether `other` is the same said again: data from the same number on, or bare as well.
+    pub(crate) fn repeats(&self, other: &Piece) -> bool {
+        (self.sequence, self.is_bare) == (other.sequence, other.is_bare)
+    }
+}
+
+/// Where a segment lies by what another scrubber told of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lies {
     /// Where its receiver takes it.
-    Inside(u32),
+    Inside(Piece),
     /// Further than the window that was told. More may have been granted since.
-    Beyond(u32),
+    Beyond(Piece),
     /// Before what is acknowledged, behind the end, or so far ahead that it is not kept.
     Outside,
 }
 
-/// Where `segment` lies, if it is one that is sent again until it is acknowledged: judged as
-/// [`stream`](crate::tcp::stream) does (RFC 9293, section 3.10.7.4), but that the window is as old
-/// as what was told.
+/// Where `segment` lies, if it is one that may wait: judged as [`stream`](crate::tcp::stream) does
+/// (RFC 9293, section 3.10.7.4), but that the window is as old as what was told. A SYN or a reset
+/// becomes a question of its own kind.
 pub(crate) fn lies(segment: &Segment<'_>, sender: &Half) -> Option<Lies> {
-    if !segment.says() || segment.flags & (flag::SYN | flag::RST) != 0 {
+    if segment.flags & (flag::SYN | flag::RST) != 0 {
         return None;
     }
-    let sequence = segment.sequence;
+    let (sequence, acknowledgement) = (segment.sequence, segment.acknowledgement);
+    let piece = Piece { sequence, acknowledgement, is_bare: !segment.says() };
     let end = segment.end().wrapping_add(u32::from(segment.has(flag::FIN)));
-    let has_data = !segment.data().is_empty();
-    let is_behind = |limit: u32| ahead(sequence, limit) >= i32::from(!has_data);
-    let is_acknowledged = ahead(end, sender.unacknowledged) <= 0;
-    if is_acknowledged || matches!(sender.fin, Fin::At(fin) if is_behind(fin)) {
+    // What has no data lies behind a number only when it is further; a bare one may follow a FIN.
+    let no_data = i32::from(segment.data().is_empty());
+    let is_behind = |limit: u32, least: i32| ahead(piece.sequence, limit) >= least;
+    let is_acknowledged = ahead(end, sender.unacknowledged) < i32::from(!piece.is_bare);
+    if is_acknowledged || matches!(sender.fin, Fin::At(fin) if is_behind(fin, no_data + i32::from(piece.is_bare))) {
         return Some(Lies::Outside);
     }
-    if !is_behind(reach(sender)) {
-        return Some(Lies::Inside(sequence));
+    if !is_behind(reach(sender), no_data) {
+        return Some(Lies::Inside(piece));
     }
-    let is_near = ahead(sequence, sender.unacknowledged).unsigned_abs() <= DISTANCE_MAX;
-    Some(if is_near { Lies::Beyond(sequence) } else { Lies::Outside })
+    let is_near = ahead(piece.sequence, sender.unacknowledged).unsigned_abs() <= DISTANCE_MAX;
+    Some(if is_near { Lies::Beyond(piece) } else { Lies::Outside })
 }
 
 /// Behind which number a segment lies further than what was told. The window of an adopted

@@ -23,7 +23,7 @@ use crate::limits::{
     PARKED_ASK_AGAIN, PARKED_ASKS_PER_LOOK, PARKED_FRAMES_MAX, PARKED_LOOK_INTERVAL, PARKED_MAX_BYTES,
     PARKED_OVERHEAD_BYTES, PARKED_SHARE, PARKED_TIME,
 };
-use crate::tcp::catch_up::Lies;
+use crate::tcp::catch_up::{Lies, Piece};
 use crate::tcp::place::Index;
 use crate::tcp::serial::ahead;
 
@@ -33,7 +33,7 @@ pub(crate) struct Parked {
     pub(crate) from: Side,
     pub(crate) bytes: Vec<u8>,
     pub(crate) meta: Meta,
-    sequence: u32,
+    piece: Piece,
 }
 
 impl Parked {
@@ -43,7 +43,7 @@ impl Parked {
 
     /// Which of two stands first in the stream.
     fn in_stream(&self, other: &Parked) -> Ordering {
-        ahead(self.sequence, other.sequence).cmp(&0)
+        ahead(self.piece.sequence, other.piece.sequence).cmp(&0)
     }
 }
 
@@ -86,14 +86,22 @@ impl Flight {
         Flight { frames: Vec::new(), cost_bytes: 0, since: now, asks_at: now + PARKED_ASK_AGAIN }
     }
 
-    /// Enters a frame. False for one that is there already: the first one stays.
+    /// Enters a frame. False for one that is there already: of data the first one stays, of bare
+    /// acknowledgements the one that acknowledges most.
     fn insert(&mut self, frame: Parked) -> bool {
-        if self.frames.iter().any(|other| other.sequence == frame.sequence) {
+        let known = self.frames.iter().position(|other| frame.piece.repeats(&other.piece));
+        let says_more = |at: usize| {
+            let before = self.frames[at].piece.acknowledgement;
+            frame.piece.is_bare && ahead(frame.piece.acknowledgement, before) >= 0
+        };
+        if known.is_some_and(|at| !says_more(at)) {
             return false;
         }
+        let older = known.map(|at| self.frames.remove(at));
         self.cost_bytes += frame.cost();
+        self.cost_bytes -= older.as_ref().map_or(0, Parked::cost);
         self.frames.push(frame);
-        true
+        older.is_none()
     }
 
     /// Gives up the latest in the stream until it costs `share` at most; how many that were.
@@ -154,7 +162,7 @@ impl Parking {
     /// in the stream stays: its sender waits longest for that.
     pub(crate) fn park(&mut self, now: Instant, from: Side, frame: &Frame<'_>) {
         let Some((index, lies)) = self.asked.take() else { return };
-        let (Lies::Inside(sequence) | Lies::Beyond(sequence)) = lies else {
+        let (Lies::Inside(piece) | Lies::Beyond(piece)) = lies else {
             self.waits.outside += 1;
             return;
         };
@@ -165,13 +173,12 @@ impl Parking {
         let share = self.share();
         let flight = self.flights.entry(half).or_insert_with(|| Flight::begin(now));
         // The question that this one becomes is under way. A stranger's guess prolongs no wait.
-        if lies == Lies::Inside(sequence) {
+        if lies == Lies::Inside(piece) {
             flight.since = now;
         }
-        if flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, sequence }) {
-            self.waits.kept += 1;
-            self.waits.no_room += flight.shrink(share);
-        }
+        let is_new = flight.insert(Parked { from, bytes: frame.bytes.to_vec(), meta: frame.meta, piece });
+        self.waits.kept += u64::from(is_new);
+        self.waits.no_room += flight.shrink(share);
         if flight.frames.is_empty() {
             self.flights.remove(&half);
         }
@@ -282,8 +289,12 @@ mod tests {
 
     const NOW: Instant = Instant::from_millis(1000);
 
+    fn data_at(sequence: u32) -> Piece {
+        Piece { sequence, acknowledgement: 0, is_bare: false }
+    }
+
     fn park(parking: &mut Parking, now: Instant, (index, sequence): (Index, u32), bytes: &mut [u8]) {
-        parking.note(index, Some(Lies::Inside(sequence)), None);
+        parking.note(index, Some(Lies::Inside(data_at(sequence))), None);
         parking.park(now, Side::UNTRUSTED, &Frame { bytes, meta: Meta::plain() });
     }
 
@@ -313,10 +324,24 @@ mod tests {
         assert_eq!((parking.flights.len(), parking.waits().kept), (0, 4));
     }
 
+    /// A bare acknowledgement has the number of the data behind it, and shuts none of that out.
+    #[test]
+    fn of_bare_acknowledgements_the_highest_waits() {
+        let mut parking = Parking::default();
+        let said = [(1, true, 5), (2, false, 0), (3, true, 5), (4, false, 9), (5, true, 7), (6, true, 6)];
+        for (fill, is_bare, acknowledgement) in said {
+            parking.note(1, Some(Lies::Inside(Piece { sequence: 9, acknowledgement, is_bare })), None);
+            parking.park(NOW, Side::UNTRUSTED, &Frame { bytes: &mut [fill; 60], meta: Meta::plain() });
+        }
+        assert_eq!(cost_bytes(&parking), parking.flights.values().map(|flight| flight.cost_bytes).sum::<usize>());
+        assert_eq!(parking.waits().kept, 2);
+        assert_eq!(answered(&mut parking, 1), [[2; 60], [5; 60]]);
+    }
+
     #[test]
     fn nothing_waits_that_asked_nothing() {
         let mut parking = Parking::default();
-        parking.note(1, Some(Lies::Inside(5)), None);
+        parking.note(1, Some(Lies::Inside(data_at(5))), None);
         parking.put_down();
         parking.park(NOW, Side::UNTRUSTED, &Frame { bytes: &mut [1; 60], meta: Meta::plain() });
         assert_eq!((answered(&mut parking, 1), parking.deadline()), (Vec::new(), None));
@@ -412,7 +437,7 @@ mod tests {
         let mut parking = Parking::default();
         park(&mut parking, NOW, (1, 5), &mut [5; 60]);
         for passed in 1..24 {
-            parking.note(1, Some(Lies::Beyond(70_000 + passed)), None);
+            parking.note(1, Some(Lies::Beyond(data_at(70_000 + passed))), None);
             let now = NOW + Duration::from_millis(100) * passed;
             parking.park(now, Side::UNTRUSTED, &Frame { bytes: &mut [0; 60], meta: Meta::plain() });
         }

@@ -52,7 +52,7 @@ fn a_stranger_who_guesses_takes_no_room_from_the_connection() {
 
 /// What no receiver takes is not kept, and that is counted.
 #[test]
-fn what_lies_outside_or_is_no_data_does_not_wait() {
+fn what_lies_outside_does_not_wait_and_no_reset_or_syn() {
     let mut gate = took_over(plain);
     for sequence in [C - 1000, C - 4, C.wrapping_add(1 << 31), C + (1 << 26) + 1] {
         gate.client(seg(ACK, sequence, S).data(b"word"));
@@ -66,6 +66,36 @@ fn what_lies_outside_or_is_no_data_does_not_wait() {
     assert_eq!(gate.scrubber.waits().kept, 1, "a part of it is new");
 }
 
+/// What it acknowledges reaches its receiver: without it, that one would wait for its timer.
+#[test]
+fn a_bare_acknowledgement_waits_as_data_does() {
+    for (settings, from) in
+        [(plain as fn() -> Settings, Side::UNTRUSTED), (both, Side::UNTRUSTED), (both, Side::TRUSTED)]
+    {
+        let mut first = followed(settings());
+        first.open();
+        first.pass(from.other(), &data_from(from.other()));
+        let mut gate = successor(&mut first, settings());
+        let (own, other) = if from == Side::UNTRUSTED { (C, S) } else { (S, C) };
+        let acknowledges = |gate: &mut Gate, number| gate.pass(from, &seg(ACK, own, number));
+        for number in [other + 2, other + 4] {
+            let question = acknowledges(&mut gate, number);
+            let left = [question.inside, question.outside].concat();
+            assert_eq!((left.len(), left[0].sequence), (1, own - 1));
+        }
+        let answer = gate.pass(from.other(), &seg(ACK, other + 4, own));
+        let heard = if from == Side::UNTRUSTED { answer.inside } else { answer.outside };
+        let last = heard.last().expect("what waited");
+        assert_eq!((last.sequence, last.acknowledgement, heard.len()), (own, other + 4, 1), "the newest");
+        assert_eq!((gate.scrubber.waits().kept, gate.scrubber.waits().went_on), (1, 1));
+    }
+}
+
+/// Four bytes that the client or the server said.
+fn data_from(side: Side) -> Seg {
+    if side == Side::UNTRUSTED { seg(ACK, C, S) } else { seg(ACK, S, C) }.data(b"word")
+}
+
 #[test]
 fn nothing_waits_behind_the_end_of_the_stream() {
     let mut first = followed(plain());
@@ -76,6 +106,10 @@ fn nothing_waits_behind_the_end_of_the_stream() {
     assert_eq!((second.scrubber.waits().kept, second.scrubber.waits().outside), (0, 1));
     second.client(seg(ACK | FIN, C, S));
     assert_eq!(second.scrubber.waits().kept, 1, "the end itself");
+    second.client(seg(ACK, C + 1, S));
+    assert_eq!(second.scrubber.waits().kept, 2, "what is acknowledged behind it");
+    second.client(seg(ACK, C + 2, S));
+    assert_eq!((second.scrubber.waits().kept, second.scrubber.waits().outside), (2, 2));
 }
 
 /// Its number is checked before what it acknowledges (RFC 9293, section 3.10.7.4).
@@ -93,18 +127,17 @@ fn a_stranger_who_guesses_does_not_answer_for_a_host() {
 /// The host that was asked knows no such connection, and says so.
 #[test]
 fn a_reset_of_the_host_that_was_asked_ends_the_waiting() {
-    let word = |from| if from == Side::UNTRUSTED { seg(ACK, C, S) } else { seg(ACK, S, C) }.data(b"word");
     let sides: [(fn() -> Settings, Side); 3] =
         [(plain, Side::UNTRUSTED), (both, Side::UNTRUSTED), (both, Side::TRUSTED)];
     for (settings, from) in sides {
         let mut gate = took_over(settings);
         let left = |out: Out| [out.inside, out.outside].concat();
-        let question = left(gate.pass(from, &word(from)));
+        let question = left(gate.pass(from, &data_from(from)));
         let reset = seg(RST, question[0].acknowledgement, 0);
         let to = if from == Side::UNTRUSTED { gate.server(reset).outside } else { gate.client(reset).inside };
         assert!(question[0].data.is_empty() && to[0].has(RST), "{to:?}");
         assert_eq!(gate.elapse(PARKED_TIME), Out::default(), "nobody is asked any more");
-        let again = left(gate.pass(from, &word(from)));
+        let again = left(gate.pass(from, &data_from(from)));
         assert_eq!(again[0].data, b"", "it may have been lost: who goes on hears it again");
         assert_eq!(gate.elapse(PARKED_TIME), Out::default());
         let waits = gate.scrubber.waits();
@@ -145,7 +178,8 @@ fn a_reset_is_not_lost_where_both_directions_are_scrubbed() {
     assert_eq!((answer.to_server().data.len(), answer.to_server().acknowledgement), (0, S + 3));
     assert!(gate.server(seg(RST, S + 3, 0)).to_client().has(RST));
     assert_eq!(gate.elapse(PARKED_TIME), Out::default());
-    assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().in_vain), (1, 0));
+    // The word, and what it was answered by.
+    assert_eq!((gate.scrubber.waits().ended, gate.scrubber.waits().in_vain), (2, 0));
 }
 
 /// Where both hosts are further than was told the client's word does not count before the server's.
