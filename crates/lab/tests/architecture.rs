@@ -571,6 +571,7 @@ fn every_configuration_key_is_in_the_manual_and_in_the_example() {
         ("dhcp", "Dhcp", Some("host.toml")),
         ("dhcp.relays", "Relay", Some("host.toml")),
         ("gate", "Gate", Some("gate.toml")),
+        ("shares", "Shares", Some("gate.toml")),
         ("pair", "PairSection", Some("gate.toml")),
         ("shield", "Shield", Some("host.toml")),
         ("shield.peers", "ShieldPeer", Some("host.toml")),

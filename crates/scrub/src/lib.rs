@@ -35,6 +35,6 @@ mod udp;
 pub use keys::Keys;
 pub use rule::{Action, Rule, Rules};
 pub use scrubber::Scrubber;
-pub use settings::{Preset, Settings};
+pub use settings::{FlowLimits, Preset, Settings};
 pub use tcp::events::Event;
 pub use tcp::{BadRecord, Came, FlowEnd, FlowId, FlowReport, Over, Told, Waits};

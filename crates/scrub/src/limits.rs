@@ -40,6 +40,12 @@ pub const IDENTIFICATION_COUNTERS: usize = 1 << 12;
 pub const MEMORY_MAX_BYTES: usize = 1 << 30;
 /// Connections that are remembered.
 pub const FLOWS_MAX: usize = 1 << 20;
+/// A host may hold as many connections that it opened as one part of so many of the free places.
+/// One host alone may hold 61,681 of a table of 2^20; 10,000 hosts that take all they may leave
+/// 1,675 places free.
+pub const SOURCE_PART: u32 = 16;
+/// What a host may hold in any case.
+pub const SOURCE_FLOWS_MIN: usize = 16;
 /// Memory for segments that wait until their receiver has said how far it is, after a takeover, in
 /// bytes: first flights of some thousand connections.
 pub const PARKED_MAX_BYTES: usize = 16 << 20;

@@ -144,7 +144,25 @@ pub struct Settings {
     /// Memory for retained data and fragments of all flows together, in bytes.
     pub memory_max_bytes: usize,
     /// Connections that are remembered.
-    pub flows_max: usize,
+    pub flows: FlowLimits,
+}
+
+/// How many connections are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowLimits {
+    /// In all.
+    pub max: usize,
+    /// A host may hold as many that it opened as one part of so many of the free places,
+    /// [`SOURCE_FLOWS_MIN`](limits::SOURCE_FLOWS_MIN) in any case; as many as it likes if zero.
+    pub source_part: u32,
+}
+
+impl FlowLimits {
+    /// At most `max`, and the usual share for each host.
+    #[must_use]
+    pub fn at_most(max: usize) -> FlowLimits {
+        FlowLimits { max, source_part: limits::SOURCE_PART }
+    }
 }
 
 impl Settings {
@@ -172,7 +190,7 @@ impl Settings {
             exchanges_max: limits::EXCHANGES_MAX,
             mtu: limits::MTU,
             memory_max_bytes: limits::MEMORY_MAX_BYTES,
-            flows_max: limits::FLOWS_MAX,
+            flows: FlowLimits::at_most(limits::FLOWS_MAX),
         }
     }
 

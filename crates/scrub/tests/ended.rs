@@ -6,7 +6,7 @@ mod tcp_support;
 use std::time::Duration;
 
 use bump::Side;
-use scrub::{Came, FlowEnd, Over, Settings};
+use scrub::{Came, FlowEnd, FlowLimits, Over, Settings};
 
 use tcp_support::*;
 
@@ -86,7 +86,7 @@ fn silence_ends_where_it_began() {
 
 #[test]
 fn a_full_table_tells_of_what_it_forgets_and_a_flood_is_counted() {
-    let mut gate = followed(Settings { flows_max: 4, ..plain() });
+    let mut gate = followed(Settings { flows: FlowLimits::at_most(4), ..plain() });
     for port in 1..=200 {
         gate.ends.client.set_port(port);
         gate.client(seg(SYN, CLIENT, 0));

@@ -12,7 +12,7 @@ mod tcp_support;
 use bump::{Checksum, DropReason, Generator, Meta, Side};
 use receivers::{Reading, Receiver};
 use scrub::settings::OutOfOrder;
-use scrub::{Preset, Rule, Settings};
+use scrub::{FlowLimits, Preset, Rule, Settings};
 use tcp_support::*;
 
 const C: u32 = CLIENT + 1;
@@ -101,7 +101,7 @@ fn three_chunks_in_every_relation_are_read_alike_by_all() {
 fn three_chunks(mode: OutOfOrder, chunks: [(u32, u32); 3], hole: u32, acknowledges: bool) {
     let mut settings = plain();
     settings.out_of_order = mode;
-    settings.flows_max = 4;
+    settings.flows.max = 4;
     let mut gate = Gate::established(settings);
     let mut receivers = Receiver::all(C, 60_000);
     for ((start, end), letter) in chunks.into_iter().zip(b"abc") {
@@ -166,7 +166,7 @@ fn settings_of(generator: &mut Generator) -> Settings {
     if generator.chance(8) {
         settings.memory_max_bytes = 2048;
     }
-    settings.flows_max = 8;
+    settings.flows.max = 8;
     settings
 }
 
@@ -356,7 +356,7 @@ fn honest_connections_keep_their_streams_and_come_to_their_end() {
     for_seeds(|seed| {
         let generator = &mut generator(seed ^ 0x40_0e57);
         let preset = [Preset::Balanced, Preset::Strict, Preset::Paper][generator.below(3) as usize];
-        let mut gate = Gate::new(Settings { flows_max: 8, ..Settings::preset(preset) });
+        let mut gate = Gate::new(Settings { flows: FlowLimits::at_most(8), ..Settings::preset(preset) });
         gate.scrubber = scrub::Scrubber::new(honest_settings(preset), keys());
         if generator.chance(2) {
             gate.ends = Ends::v6();
@@ -382,7 +382,7 @@ fn honest_connections_keep_their_streams_and_come_to_their_end() {
 /// Everything but what refuses segments longer than the MSS: the hosts here have super-frames in mind.
 fn honest_settings(preset: Preset) -> Settings {
     let mut settings = Settings::preset(preset);
-    settings.flows_max = 8;
+    settings.flows.max = 8;
     settings.rules.set(Rule::TcpMss, scrub::Action::Off);
     // These hosts agree on timestamps, scale and selective acknowledgement.
     settings.rules.set(Rule::TcpPlainHandshake, scrub::Action::Off);

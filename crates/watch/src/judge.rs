@@ -102,6 +102,7 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::OwnSource => (Kind::ClonedMac, SOME),
         Why::IpAddress => (Kind::SpoofedSource, SOME),
         Why::FragmentConflict => (Kind::Evasion, 1),
+        Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
         _ => return None,
     })
 }
@@ -109,7 +110,9 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
 fn by_reason(case: &Case<'_>) -> Option<Finding> {
     let (kind, threshold) = sealed(case.reason)?;
     let claimed = match (kind, network_source(case.bytes)) {
-        (Kind::SpoofedSource | Kind::Evasion, Some(ip)) => Party { ip: Some(ip), ..Party::default() },
+        (Kind::SpoofedSource | Kind::Evasion | Kind::ConnectionFlood, Some(ip)) => {
+            Party { ip: Some(ip), ..Party::default() }
+        }
         _ => case.arp().and_then(|arp| case.around.owner(arp.sender_ip.into())).map_or_else(
             || case.around.holder(case.header.source).map_or_else(Party::default, |known| known.party(None)),
             |owner| owner.party(None),

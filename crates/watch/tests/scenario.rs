@@ -219,6 +219,7 @@ fn each_kind_is_told_from_the_others() {
         (DropReason::BadSpin, forged(&[3; 40]), 40, Kind::ForgedSealed),
         (DropReason::IpAddress, udp(LIAR, Ipv4Addr::LOCALHOST, (9, 9)), 9, Kind::SpoofedSource),
         (DropReason::FragmentConflict, udp(LIAR, ip(66), (9, 9)), 1, Kind::Evasion),
+        (DropReason::FlowsOfSource, udp(LIAR, ip(66), (9, 9)), 9, Kind::ConnectionFlood),
     ];
     for (reason, bytes, count, kind) in cases {
         let mut scene = Scene::new();

@@ -100,6 +100,10 @@ kinds! {
         "{source} sends overlapping parts with different bytes as {claimed}, so that two readers \
          read differently; told to {target}.",
         "The receiver and your detection system read the same, or nothing. Treat the source as an attacker.";
+    ConnectionFlood, "connection-flood", Warning,
+        "{source} opens more connections through the gateway than one host may hold, as {claimed}; told to {target}.",
+        "Its new connections are refused, those of others are not. Block it, or, where many hosts \
+         stand behind the address, lower shares.flows.";
 }
 
 /// The page about all kinds.

@@ -6,7 +6,7 @@ use bump::frame::Frames;
 use bump::sink::Collected;
 use bump::{Bump, Instant, Meta, Now, Side};
 use scrub::keys::KEY_LEN;
-use scrub::{Keys, Preset, Scrubber, Settings};
+use scrub::{FlowLimits, Keys, Preset, Scrubber, Settings};
 
 /// The same numbers in every run.
 const KEYS: Keys = Keys { tables: [1; KEY_LEN], sequence: [2; KEY_LEN], identification: [3; KEY_LEN] };
@@ -25,8 +25,11 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new() -> Gate {
-        let settings =
-            Settings { flows_max: FLOWS_MAX, exchanges_max: EXCHANGES_MAX, ..Settings::preset(Preset::Balanced) };
+        let settings = Settings {
+            flows: FlowLimits::at_most(FLOWS_MAX),
+            exchanges_max: EXCHANGES_MAX,
+            ..Settings::preset(Preset::Balanced)
+        };
         Gate { scrubber: Scrubber::new(settings, KEYS), now: Instant::from_millis(1000) }
     }
 

@@ -58,10 +58,7 @@ impl ConfigFile {
     pub(crate) fn shown(&self) -> Result<String, Failure> {
         match self {
             ConfigFile::Host(config) => toml::to_string(config),
-            ConfigFile::Gate(config) => {
-                let (pair, records) = (config.pair.clone(), config.records.clone());
-                toml::to_string(&GateConfig { gate: config.gate.filled(), pair, records })
-            }
+            ConfigFile::Gate(config) => toml::to_string(&GateConfig { gate: config.gate.filled(), ..GateConfig::clone(config) }),
         }
         .map_err(Failure::new)
     }

@@ -28,6 +28,11 @@ impl Class {
         matches!(self, Class::Closed | Class::Ended | Class::Blocked)
     }
 
+    /// Whether its handshake is complete, and it is not over.
+    pub(crate) fn is_held(self) -> bool {
+        matches!(self, Class::Established | Class::Closing)
+    }
+
     /// How long a connection may be silent, an established one for `idle`; `None` if for ever.
     pub(crate) fn timeout(self, idle: Duration) -> Option<Duration> {
         match self {

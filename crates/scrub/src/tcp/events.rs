@@ -1,6 +1,7 @@
 //! News for the operator from the TCP stage: bounded, and of each kind at most one in a while.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bump::Instant;
@@ -28,6 +29,11 @@ pub enum Event {
     },
     /// New connections are refused: the table is full of established ones.
     FlowsFull,
+    /// A host holds as many connections that it opened as one may, and its new ones are refused.
+    SourceFull {
+        /// The host.
+        source: IpAddr,
+    },
     /// A segment was dropped because there is no memory for unacknowledged data.
     MemoryFull {
         /// The connection that met it.
@@ -43,6 +49,7 @@ const EVENT_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) enum Kind {
     AsymmetricPath,
     FlowsFull,
+    SourceFull,
     MemoryFull,
 }
 

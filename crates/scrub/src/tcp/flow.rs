@@ -29,6 +29,9 @@ pub(crate) struct Flow {
     pub(crate) hop_limit: u8,
     /// The side that began it here.
     pub(crate) opened_by: Side,
+    /// The side of the host whose share of the table it is: who opened it, or where that is not
+    /// known the untrusted one, for whom a trusted host has no reason to pay.
+    pub(crate) holder: Side,
     /// Packets forwarded, by the side that they came from.
     pub(crate) packets: [u32; 2],
     pub(crate) bytes: Bytes,
@@ -36,6 +39,23 @@ pub(crate) struct Flow {
     pub(crate) opened: u32,
     pub(crate) last_seen: u32,
     pub(crate) place: Place,
+}
+
+impl Flow {
+    /// Whether its handshake, or its adoption, came to its end just now.
+    pub(crate) fn has_just_begun(&self) -> bool {
+        self.place.class() == Class::HalfOpen && self.state.class().is_held()
+    }
+
+    /// Whether it is in use and of the share of the host on side `side`.
+    pub(crate) fn is_held_by(&self, side: Side) -> bool {
+        self.place.class().is_held() && self.holder == side
+    }
+
+    /// Whether its handshake was not seen.
+    pub(crate) fn is_older(&self) -> bool {
+        matches!(&self.state, State::Established(established) if !established.agreed.is_known)
+    }
 }
 
 /// Bytes of data forwarded, by the side that they came from: each count has 48 bits, 26 days at

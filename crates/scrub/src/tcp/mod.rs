@@ -38,6 +38,7 @@ mod retained;
 pub(crate) mod segment;
 mod serial;
 mod shift;
+mod sources;
 mod stream;
 mod table;
 mod timestamps;
@@ -110,7 +111,7 @@ impl Flows {
         let is_on = |rule: &Rule| settings.rules.action(*rule) != Action::Off;
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
-            table: Table::new(keys::Key::new(&keys.tables), settings.flows_max, settings.idle),
+            table: Table::new(keys::Key::new(&keys.tables), settings.flows, settings.idle),
             // What fragments leave.
             memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
             events: Events::default(),
@@ -152,12 +153,18 @@ impl Flows {
     ) -> Result<(), DropReason> {
         self.in_hand = Some(*key);
         let found = self.table.find(key);
-        let ends = segment.opens() && found.is_some_and(|index| self.may_begin_anew(context, index, segment));
+        let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
+        let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
         let index = match found {
             Some(index) if !ends => index,
             Some(index) => {
+                // Its own place is free again, if it held one.
+                let is_freed = self.table.get(index).is_some_and(|flow| flow.is_held_by(context.from));
+                if !is_freed {
+                    self.within_share(context, key, (context.from, false))?;
+                }
                 self.forget(index, Over::Reused);
-                return self.open(context, key, ip, segment);
+                return self.begin(context, key, ip, segment);
             }
             None => return self.open(context, key, ip, segment),
         };
@@ -166,6 +173,8 @@ impl Flows {
             flow.shift.back(segment);
         }
         let (from, to) = (context.from, context.from.other());
+        // What its receiver has not heard yet ends at the numbers before it.
+        let untold = (flow.place.class() == Class::HalfOpen).then(|| flow.state.next()).flatten();
         let asked = flow.state.lies(from, segment);
         let was_awaited = flow.state.awaits_word_on(to);
         let mut work = Work {
@@ -184,15 +193,34 @@ impl Flows {
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
             self.parking.note(index, asked, has_spoken.then_some(to));
         }
+        let begun_by = flow.has_just_begun().then(|| (flow.holder, flow.is_older()));
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
+        if let Some(holder) = begun_by
+            && let Err(reason) = self.within_share(context, key, holder)
+        {
+            // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
+            self.sever(index, context.now, untold);
+            self.remove(index);
+            return Err(reason);
+        }
         self.touch(index, context.now);
         Ok(())
     }
 
-    fn may_begin_anew(&self, context: &mut Context<'_>, index: Index, segment: &Segment<'_>) -> bool {
-        let flow = self.table.get(index);
-        flow.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context))
+    /// Refuses a connection where its holder has as many as one host may.
+    fn within_share(
+        &mut self,
+        context: &Context<'_>,
+        key: &Key,
+        (holder, is_older): (Side, bool),
+    ) -> Result<(), DropReason> {
+        if self.table.has_share(key, holder, is_older) {
+            return Ok(());
+        }
+        let source = sources::address_of(key, holder);
+        self.events.report_rarely(context.now, events::Kind::SourceFull, Event::SourceFull { source });
+        Err(DropReason::FlowsOfSource)
     }
 
     /// Judges a segment of a connection that is not known.
@@ -203,10 +231,23 @@ impl Flows {
         ip: &mut Ip,
         segment: &mut Segment<'_>,
     ) -> Result<(), DropReason> {
-        if !segment.opens() && !self.may_adopt(context, key, segment)? {
+        if segment.opens() {
+            self.within_share(context, key, (context.from, false))?;
+        } else if !self.may_adopt(context, key, segment)? {
             return Ok(());
         }
-        let mut shift = self.first_shift(context, key, segment);
+        self.begin(context, key, ip, segment)
+    }
+
+    /// Enters a connection that may begin with a segment.
+    fn begin(
+        &mut self,
+        context: &mut Context<'_>,
+        key: &Key,
+        ip: &mut Ip,
+        segment: &mut Segment<'_>,
+    ) -> Result<(), DropReason> {
+        let mut shift = first_shift(&self.secret, context, key, segment);
         if context.from == Side::UNTRUSTED {
             shift.back(segment);
         }
@@ -228,6 +269,7 @@ impl Flows {
             shift,
             hop_limit: 0,
             opened_by: context.from,
+            holder: if segment.opens() { context.from } else { Side::UNTRUSTED },
             packets: [0; 2],
             bytes: Bytes::default(),
             opened: now,
@@ -238,14 +280,6 @@ impl Flows {
         self.make_room(context)?;
         self.table.insert(flow);
         Ok(())
-    }
-
-    /// The shift of a connection that begins with `segment`, to be taken back if it turns out that none was used before.
-    fn first_shift(&self, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> Shift {
-        // The receiver would find the signature wrong if the number that it covers were another.
-        let is_signed = context.from == Side::TRUSTED && segment.options.is_signed();
-        let is_older_than_keys = !segment.opens() && context.settings.adopt == Adopt::Unshifted;
-        if is_signed || is_older_than_keys { Shift::default() } else { Shift::of(context, &self.secret, key) }
     }
 
     /// Whether a segment in the middle of an unknown connection may begin its adoption. `Ok(false)` lets it pass unjudged.
@@ -313,18 +347,25 @@ impl Flows {
     ) -> Result<(), DropReason> {
         let Some(rule) = context.severed_by() else { return judged };
         let Some(index) = self.table.find(key) else { return judged };
-        let Some(flow) = self.table.get_mut(index) else { return judged };
-        if !matches!(flow.state, State::Ended(_)) {
-            self.made.clear();
-            self.made.extend(flow.state.resets(flow.shift, key).into_iter().flatten());
-            made::finish(&mut self.made, flow.shift, flow.hop_limit);
-            flow.state.give_back(&mut self.memory);
-            flow.state = State::Ended(Ending::Severed);
+        if self.table.get(index).is_some_and(|flow| !matches!(flow.state, State::Ended(_))) {
+            self.sever(index, context.now, None);
             self.events.report(Event::Severed { rule, flow: key.id() });
-            self.parking.forget_question();
-            self.touch(index, context.now);
         }
         Err(judged.err().unwrap_or(DropReason::FlowSevered))
+    }
+
+    /// Ends the connection at `index` for both sides: at these sequence numbers, by the side that
+    /// sends, where it is not as it stands.
+    fn sever(&mut self, index: Index, now: Instant, next: Option<[u32; 2]>) {
+        let Some(flow) = self.table.get_mut(index) else { return };
+        let resets = next.map(|next| made::resets(&flow.key, next));
+        self.made.clear();
+        self.made.extend(resets.or_else(|| flow.state.resets(flow.shift, &flow.key)).into_iter().flatten());
+        made::finish(&mut self.made, flow.shift, flow.hop_limit);
+        flow.state.give_back(&mut self.memory);
+        flow.state = State::Ended(Ending::Severed);
+        self.parking.forget_question();
+        self.touch(index, now);
     }
 
     /// Another packet comes next.
@@ -459,20 +500,17 @@ impl Flows {
         }
         let state = State::Ended(Ending::Blocked { untold: None });
         let (shift, place) = (Shift::default(), Place::none());
-        let (opened_by, packets, bytes) = (Side::UNTRUSTED, [0; 2], Bytes::default());
+        let (opened_by, holder) = (Side::UNTRUSTED, Side::UNTRUSTED);
+        let (packets, bytes) = ([0; 2], Bytes::default());
         let (opened, last_seen, hop_limit) = (now, now, 0);
-        let flow = Flow { key, state, shift, hop_limit, opened_by, packets, bytes, opened, last_seen, place };
-        if let (true, Some(index)) = (self.is_full(), self.table.dispensable(now)) {
+        let flow = Flow { key, state, shift, hop_limit, opened_by, holder, packets, bytes, opened, last_seen, place };
+        let (len, max) = self.table.len_and_max();
+        if let (true, Some(index)) = (len == max, self.table.dispensable(now)) {
             self.forget(index, Over::Evicted);
         }
         let inserted = self.table.insert(flow);
         inserted.into_iter().for_each(|index| self.changes.mark(index));
         inserted.is_some()
-    }
-
-    fn is_full(&self) -> bool {
-        let (len, max) = self.table.len_and_max();
-        len == max
     }
 
     /// Whether the connection is remembered and not blocked.
@@ -491,6 +529,14 @@ impl Flows {
         let index = self.table.find(&Key::from(id))?;
         Some((index, self.table.get(index)?.state.class()))
     }
+}
+
+/// The shift of a connection that begins with `segment`, to be taken back if it turns out that none was used before.
+fn first_shift(secret: &keys::Key, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> Shift {
+    // The receiver would find the signature wrong if the number that it covers were another.
+    let is_signed = context.from == Side::TRUSTED && segment.options.is_signed();
+    let is_older_than_keys = !segment.opens() && context.settings.adopt == Adopt::Unshifted;
+    if is_signed || is_older_than_keys { Shift::default() } else { Shift::of(context, secret, key) }
 }
 
 impl Flow {

@@ -21,11 +21,13 @@ use crate::tcp::options::Few;
 use crate::tcp::place::Place;
 use crate::tcp::shift::Shift;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const ESTABLISHED: u8 = 1;
 const EXPIRED: u8 = 2;
 const SEVERED: u8 = 3;
 const BLOCKED: u8 = 4;
+/// The bit of an established one's flags that says who opened it.
+const OPENED_BY_UNTRUSTED: u8 = 5;
 
 /// Appends `flow` as it stands at `now`, in whole seconds since boot. False where there is nothing
 /// to tell: a handshake that is not complete is repeated by its hosts.
@@ -52,19 +54,21 @@ pub(crate) fn write(flow: &Flow, now: u32, record: &mut Vec<u8>) -> bool {
     }
     record.push(flow.hop_limit);
     if let State::Established(established) = &flow.state {
-        agreed(&established.agreed, established.opened_at, record);
+        agreed(&established.agreed, (flow.opened_by, established.opened_at), record);
         established.halves.iter().for_each(|told| half(told, now, record));
     }
     true
 }
 
-fn agreed(agreed: &Agreed, opened_at: u32, record: &mut Vec<u8>) {
+fn agreed(agreed: &Agreed, (opened_by, opened_at): (Side, u32), record: &mut Vec<u8>) {
     let ecn = match agreed.ecn {
         Ecn::None => 0,
         Ecn::Classic => 1,
         Ecn::Accurate => 2,
     };
-    let flags = u8::from(agreed.sack) | u8::from(agreed.timestamps) << 1 | u8::from(agreed.is_known) << 2 | ecn << 3;
+    let opened_by = u8::from(opened_by == Side::UNTRUSTED) << OPENED_BY_UNTRUSTED;
+    let known = u8::from(agreed.sack) | u8::from(agreed.timestamps) << 1 | u8::from(agreed.is_known) << 2;
+    let flags = known | ecn << 3 | opened_by;
     let others = agreed.others.as_slice();
     record.extend_from_slice(&[flags, others.len() as u8]);
     record.extend_from_slice(others);
@@ -129,8 +133,16 @@ pub(crate) fn read(record: &[u8], now: u32, scrubbed: [bool; 2]) -> Option<Flow>
     let shift = Shift { sequence: reader.word()?, timestamps: reader.word()? };
     let last_seen = now.saturating_sub(reader.word()?);
     let hop_limit = reader.byte()?;
+    // Of one that is over it is not told who opened it; servers have the lower port.
+    let mut opened_by = if trusted_port > untrusted_port { Side::TRUSTED } else { Side::UNTRUSTED };
+    let mut holder = Side::UNTRUSTED;
     let state = match tag {
-        ESTABLISHED => State::Established(established(&mut reader, now, scrubbed)?),
+        ESTABLISHED => {
+            let (established, opener) = established(&mut reader, now, scrubbed)?;
+            opened_by = opener;
+            holder = if established.agreed.is_known { opener } else { Side::UNTRUSTED };
+            State::Established(established)
+        }
         EXPIRED => State::Ended(Ending::Expired),
         SEVERED => State::Ended(Ending::Severed),
         BLOCKED => State::Ended(Ending::Blocked { untold: None }),
@@ -138,16 +150,16 @@ pub(crate) fn read(record: &[u8], now: u32, scrubbed: [bool; 2]) -> Option<Flow>
     };
     let key = Key { trusted, untrusted, trusted_port, untrusted_port, vlans };
     let (packets, bytes, place) = ([0; 2], Bytes::default(), Place::none());
-    // Who began it is not told; servers have the lower port.
-    let opened_by = if trusted_port > untrusted_port { Side::TRUSTED } else { Side::UNTRUSTED };
     let opened = last_seen;
-    let flow = Flow { key, state, shift, hop_limit, opened_by, packets, bytes, opened, last_seen, place };
+    let flow = Flow { key, state, shift, hop_limit, opened_by, holder, packets, bytes, opened, last_seen, place };
     reader.0.is_empty().then_some(flow)
 }
 
-fn established(reader: &mut Reader<'_>, now: u32, scrubbed: [bool; 2]) -> Option<Established> {
+/// An established connection, and who opened it.
+fn established(reader: &mut Reader<'_>, now: u32, scrubbed: [bool; 2]) -> Option<(Established, Side)> {
     let flags = reader.byte()?;
-    let ecn = match flags >> 3 {
+    let opener = if flags >> OPENED_BY_UNTRUSTED & 1 == 1 { Side::UNTRUSTED } else { Side::TRUSTED };
+    let ecn = match (flags & !(1 << OPENED_BY_UNTRUSTED)) >> 3 {
         0 => Ecn::None,
         1 => Ecn::Classic,
         2 => Ecn::Accurate,
@@ -163,7 +175,7 @@ fn established(reader: &mut Reader<'_>, now: u32, scrubbed: [bool; 2]) -> Option
     let halves = [read_half(reader, now)?, read_half(reader, now)?];
     let mut established = Established { halves, agreed, opened_at, awaits: [false; 2] };
     established.await_word(scrubbed);
-    Some(established)
+    Some((established, opener))
 }
 
 fn read_half(reader: &mut Reader<'_>, now: u32) -> Option<Half> {

@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-use bump::{Instant, time};
+use bump::{Instant, Side, time};
 
 use crate::keys;
 use crate::limits::IDLE_BEFORE_EVICTION;
+use crate::settings::FlowLimits;
 use crate::tcp::class::{CLASSES, Class};
 use crate::tcp::flow::Flow;
 use crate::tcp::key::Key;
 use crate::tcp::place::{Index, NONE, Place};
+use crate::tcp::sources::Sources;
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every slot is used, and one more pointer would cost a cache line")]
@@ -41,14 +43,17 @@ pub(crate) struct Table {
     len: usize,
     max: usize,
     lists: [List; CLASSES],
+    /// Who holds those whose handshake is complete.
+    sources: Sources,
 }
 
 impl Table {
-    /// A table of at most `max` connections.
-    pub(crate) fn new(hashing: keys::Key, max: usize, idle: Duration) -> Table {
-        let max = max.clamp(1, NONE as usize - 1);
+    /// A table of as many connections as `limits` say.
+    pub(crate) fn new(hashing: keys::Key, limits: FlowLimits, idle: Duration) -> Table {
+        let max = limits.max.clamp(1, NONE as usize - 1);
         let list = List { head: NONE, tail: NONE, len: 0 };
         Table {
+            sources: Sources::new(hashing.clone(), max, limits.source_part),
             hashing,
             idle,
             heads: vec![NONE; max.next_power_of_two()],
@@ -72,6 +77,28 @@ impl Table {
     /// Connections of a class.
     pub(crate) fn len_of(&self, class: Class) -> usize {
         self.lists[class as usize].len
+    }
+
+    /// Places that no connection in use holds.
+    fn free(&self) -> usize {
+        self.max - Class::ALL.iter().filter(|class| class.is_held()).map(|class| self.len_of(*class)).sum::<usize>()
+    }
+
+    /// Whether the host on side `holder` of the connection of `key` may hold one more. One that is
+    /// older than the scrubber needs no share while half of the table is free.
+    pub(crate) fn has_share(&self, key: &Key, holder: Side, is_older: bool) -> bool {
+        let free = self.free();
+        (is_older && free >= self.max / 2) || self.sources.may_hold(key, holder, free)
+    }
+
+    /// A connection of `key` that `holder` holds is of another class, or comes or goes.
+    fn count(&mut self, (key, holder): (Key, Side), before: Option<Class>, after: Option<Class>) {
+        let [was_held, is_held] = [before, after].map(|class| class.is_some_and(Class::is_held));
+        match (was_held, is_held) {
+            (false, true) => self.sources.add(&key, holder),
+            (true, false) => self.sources.subtract(&key, holder),
+            _ => {}
+        }
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<Index> {
@@ -119,6 +146,7 @@ impl Table {
         let bucket = self.bucket(&flow.key);
         let class = flow.state.class();
         flow.place.chain = self.heads[bucket];
+        self.count((flow.key, flow.holder), None, Some(class));
         let at = flow.last_seen;
         let index = match self.slots.get(self.free as usize) {
             Some(Slot::Free { next }) => {
@@ -140,7 +168,9 @@ impl Table {
 
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, index: Index) -> Option<Flow> {
-        let key = self.get(index)?.key;
+        let flow = self.get(index)?;
+        let (key, holder, class) = (flow.key, flow.holder, flow.place.class);
+        self.count((key, holder), Some(class), None);
         self.unlink(index);
         let bucket = self.bucket(&key);
         let chain = self.get(index)?.place.chain;
@@ -204,16 +234,20 @@ impl Table {
         if class == before {
             return None;
         }
+        let held = (flow.key, flow.holder);
+        self.count(held, Some(before), Some(class));
         self.unlink(index);
         self.append(index, class, now);
         Some(before)
     }
 
-    /// A connection that may make room for a new one: half-open ones first, then those that ended, then one that has been
-    /// silent for long.
+    /// A connection that may make room for a new one: a half-open one or one that is over, of
+    /// whichever there are most, so that nobody who makes many of one kind pushes out the others;
+    /// then one that has been silent for long.
     pub(crate) fn dispensable(&mut self, now: u32) -> Option<Index> {
-        let heads = [Class::HalfOpen, Class::Closed, Class::Ended].map(|class| self.lists[class as usize].head);
-        if let Some(head) = heads.into_iter().find(|head| *head != NONE) {
+        let classes = [Class::Ended, Class::Closed, Class::HalfOpen];
+        let most = classes.into_iter().max_by_key(|class| self.len_of(*class));
+        if let Some(head) = most.and_then(|class| self.oldest(class)) {
             return Some(head);
         }
         let idle = self.head_after(Class::Closing, IDLE_BEFORE_EVICTION, now);

@@ -182,7 +182,7 @@ pub(crate) fn run_any(data: &[u8]) {
         }
     }
     settings.adopt = [Adopt::No, Adopt::Unshifted, Adopt::All][choices.below(3)];
-    settings.flows_max = choices.of(&[1, 3, 1000]);
+    settings.flows.max = choices.of(&[1, 3, 1000]);
     settings.memory_max_bytes = choices.of(&[0, 100, 1 << 20]);
     let mut gate = Gate::new(settings);
     let mut world = World::of_lying_ports();

@@ -1,6 +1,6 @@
 //! Whatever a stranger sends, as fast as he can: memory stays flat, and connections that were there go on.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -12,7 +12,7 @@ use ringwall_lab::net::{Direction, Frame, Watch, process};
 use system::port::{PacketPort, Sender};
 
 use super::raw::{packet_of, raw, segment};
-use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, TRUSTED_V6, UNTRUSTED, perform_between_alone};
+use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, TRUSTED_V6, UNTRUSTED, perform_between, perform_between_alone};
 use crate::hostile::resident_kib;
 use crate::stage::{Outcome, SOON, span};
 use crate::wire::Stream;
@@ -262,5 +262,40 @@ fn a_flood_of_fragments_leaves_established_connections_going() {
         let drops = path.status()?["drops"].clone();
         assert!(drops["fragments-full"].as_u64() > Some(0), "{drops}");
         Ok(())
+    });
+}
+
+/// Another address that the untrusted host takes.
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 3);
+/// A SYN that is refused comes again after a second.
+const TWO_SYNS: Duration = Duration::from_secs(2);
+/// A sixteenth of what is left of 512 places then.
+const SHARE: usize = 30;
+
+#[test]
+fn one_host_that_opens_all_it_may_shuts_nobody_out() {
+    perform_between("flows_max = 512", |path| {
+        let address = SocketAddr::from((TRUSTED, 5010));
+        let listen = || path.trusted.enter(|| TcpListener::bind(address).map_err(Failure::io("listening")));
+        let open = || path.untrusted.enter(|| Ok::<_, Failure>(TcpStream::connect_timeout(&address, TWO_SYNS).ok()));
+        let listener = listen()?;
+        let mut opened = Vec::new();
+        while let Some(stream) = open()? {
+            opened.push(stream);
+        }
+        assert_eq!(opened.len(), SHARE);
+        assert!(open()?.is_none() && open()?.is_none(), "no more");
+        process::until("the attack", SOON, || {
+            let attack = path.status()?["attacks"][0].clone();
+            Ok(attack["kind"] == "connection-flood" && attack["claimed"]["ip"] == UNTRUSTED.to_string())
+        })?;
+        let to_trusted = format!("{TRUSTED}/32 dev {HOST_INTERFACE}");
+        path.untrusted.ip(&format!("address add {OTHER}/24 dev {HOST_INTERFACE}"))?;
+        path.untrusted.ip(&format!("route add {to_trusted} src {OTHER}"))?;
+        assert!(open()?.is_some(), "another host");
+        path.untrusted.ip(&format!("route delete {to_trusted}"))?;
+        drop((listener, opened));
+        let _listener = listen()?;
+        process::until("a place of its own again", PATIENCE, || Ok(open()?.is_some()))
     });
 }

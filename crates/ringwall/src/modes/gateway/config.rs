@@ -47,7 +47,33 @@ pub(crate) struct GateConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pair: Option<PairSection>,
     #[serde(default)]
+    pub(crate) shares: Shares,
+    #[serde(default)]
     pub(crate) records: Records,
+}
+
+/// The least share of a host, by its part.
+const PART_MAX: u64 = 1 << 20;
+
+/// Section `[shares]`: what one host may have of what all share.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Shares {
+    /// Of the free places for connections one part in so many; as many as it likes if zero.
+    pub(crate) flows: Bounded<0, PART_MAX>,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Shares { flows: Bounded::of_preset(scrub::limits::SOURCE_PART.into()) }
+    }
+}
+
+impl Shares {
+    /// As the scrubber is told.
+    pub(crate) fn source_part(&self) -> u32 {
+        u32::try_from(self.flows.get()).unwrap_or(u32::MAX)
+    }
 }
 
 /// Bounds of the time between two heartbeats, in milliseconds, and of records in a second.
@@ -231,7 +257,7 @@ impl Default for Gate {
             hop_limit: Bounded::of_preset(settings.hop_limit.into()),
             mtu: None,
             memory_max_bytes: Bounded::of_preset(settings.memory_max_bytes as u64),
-            flows_max: Bounded::of_preset(settings.flows_max as u64),
+            flows_max: Bounded::of_preset(settings.flows.max as u64),
             exchanges_max: Bounded::of_preset(settings.exchanges_max as u64),
             on_exit: OnExit::default(),
             real_time_priority: None,
@@ -315,7 +341,7 @@ impl Gate {
         settings.hop_limit = u8::try_from(self.hop_limit.get()).unwrap_or(u8::MAX);
         settings.mtu = self.mtu.map_or(link_mtu, Mtu::size);
         settings.memory_max_bytes = self.memory_max_bytes.size();
-        settings.flows_max = self.flows_max.size();
+        settings.flows.max = self.flows_max.size();
         settings.exchanges_max = self.exchanges_max.size();
         settings
     }

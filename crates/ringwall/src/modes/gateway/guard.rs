@@ -20,6 +20,11 @@ impl Guard<Scrubbed> for Scrubber {
                 ("asymmetric-path", format!("{}: {what}", named(flow)))
             }
             Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
+            Event::SourceFull { source } => {
+                let what = "opens more connections than one host may hold: its new ones are refused (shares.flows)";
+                let about = About { ip: Some(source.to_string()), ..About::default() };
+                return Described { word: "source-full", text: format!("{source} {what}"), about };
+            }
             Event::MemoryFull { flow } => {
                 let what =
                     "no memory for unacknowledged data: raise gate.memory_max_bytes, or see `ringwall gate flows`";
