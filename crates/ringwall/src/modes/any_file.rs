@@ -58,7 +58,9 @@ impl ConfigFile {
     pub(crate) fn shown(&self) -> Result<String, Failure> {
         match self {
             ConfigFile::Host(config) => toml::to_string(config),
-            ConfigFile::Gate(config) => toml::to_string(&GateConfig { gate: config.gate.filled(), ..GateConfig::clone(config) }),
+            ConfigFile::Gate(config) => {
+                toml::to_string(&GateConfig { gate: config.gate.filled(), ..GateConfig::clone(config) })
+            }
         }
         .map_err(Failure::new)
     }
