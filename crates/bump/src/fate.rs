@@ -366,7 +366,7 @@ drop_reasons! {
     FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
         "Raise gate.flows_max.";
     FlowsOfSource, "flows-of-source", "A host holds as many TCP connections that it opened as one host may.",
-        "See `gate flows` for what it opens; for a proxy, or a router that hides many hosts, lower shares.flows.";
+        "See `gate flows --address` for what it holds; for a proxy, or a router that hides many hosts, lower shares.flows.";
     GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
         "Nothing: `ringwall status` says which of the two is active.";
     PairMessage, "pair-message", "A message between the gateways of a pair that was forged, repeated, or cut short.",

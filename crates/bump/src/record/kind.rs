@@ -102,8 +102,9 @@ kinds! {
         "The receiver and your detection system read the same, or nothing. Treat the source as an attacker.";
     ConnectionFlood, "connection-flood", Warning,
         "{source} opens more connections through the gateway than one host may hold, as {claimed}; told to {target}.",
-        "Its new connections are refused, those of others are not. Block it, or, where many hosts \
-         stand behind the address, lower shares.flows.";
+        "Its new connections are refused, those of others are not. `ringwall gate flows --address` \
+         lists what it holds; block it in front of the gateway. Where many hosts stand behind the \
+         address, lower shares.flows.";
 }
 
 /// The page about all kinds.
