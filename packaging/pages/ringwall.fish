@@ -460,7 +460,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-mac -d 'Hardware addresses of the trusted side\'s hosts or router' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l trusted-interface -d 'Interfaces of a pcapng capture that are on the trusted side, by number from 0' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l preset -d 'Which rules are on: paper, balanced or strict' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l config -d 'Takes section [gate] of this file' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l config -d 'Takes sections [gate] and [shares] of this file' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l null -d 'Switches every rule off: what remains is reading and writing, the yardstick of measurements'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l verify-checksums -d 'Drops frames whose checksum is only begun, which otherwise count as right'
 complete -c ringwall -n "__fish_ringwall_using_subcommand gate; and __fish_seen_subcommand_from replay" -l json -d 'Prints the report as JSON'

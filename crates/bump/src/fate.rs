@@ -367,6 +367,8 @@ drop_reasons! {
         "Raise gate.flows_max.";
     FlowsOfSource, "flows-of-source", "A host holds as many TCP connections that it opened as one host may.",
         "See `gate flows --address` for what it holds; for a proxy, or a router that hides many hosts, lower shares.flows.";
+    FlowsOfNetwork, "flows-of-network", "A TCP connection beyond the share of a whole IPv6 network, or of a host whose connections are older than the gateway.",
+        "See `events` for the network; where it is one of many hosts, lower shares.flows.";
     GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
         "Nothing: `ringwall status` says which of the two is active.";
     PairMessage, "pair-message", "A message between the gateways of a pair that was forged, repeated, or cut short.",

@@ -202,6 +202,18 @@ impl Settings {
 }
 
 impl Network {
+    /// One host.
+    #[must_use]
+    pub fn host(address: IpAddr) -> Network {
+        Network { address, prefix_len: if address.is_ipv4() { 32 } else { 128 } }
+    }
+
+    /// Whether it is one host.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        *self == Network::host(self.address)
+    }
+
     /// Whether `address` is its last one, which is for all its hosts where it is a subnet of IPv4. Two hosts on a link need no such
     /// address (RFC 3021).
     #[must_use]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bump::{DropReason as Reason, Side};
 use scrub::limits::{ESTABLISHED_TIMEOUT, SOURCE_FLOWS_MIN};
-use scrub::settings::Adopt;
+use scrub::settings::{Adopt, Network};
 use scrub::{Event, FlowLimits, Settings, Told};
 
 use tcp_support::*;
@@ -27,10 +27,14 @@ fn host(number: usize) -> IpAddr {
     Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 0).to_bits() + number as u32).into()
 }
 
+fn is_refusal(reason: Reason) -> bool {
+    [Reason::FlowsOfSource, Reason::FlowsOfNetwork].contains(&reason)
+}
+
 /// Opens a connection from a host's port; whether both hosts have it then.
 fn opens(gate: &mut Gate, host: IpAddr, port: usize) -> bool {
     gate.ends.client = SocketAddr::new(host, 1024 + port as u16);
-    if gate.client(seg(SYN, CLIENT, 0)).dropped == Some(Reason::FlowsOfSource) {
+    if gate.client(seg(SYN, CLIENT, 0)).dropped.is_some_and(is_refusal) {
         return false;
     }
     gate.server(seg(SYN | ACK, SERVER, CLIENT + 1)).to_client();
@@ -47,7 +51,7 @@ fn opens_all(gate: &mut Gate, host: IpAddr, most: usize) -> usize {
 fn one_host_leaves_the_table_to_others() {
     let mut gate = Gate::new(small());
     assert_eq!(opens_all(&mut gate, host(1), FLOWS_MAX), ALONE);
-    assert_eq!(gate.events(), [Event::SourceFull { source: host(1) }]);
+    assert_eq!(gate.events(), [Event::SourceFull { source: Network::host(host(1)) }]);
     gate.client(seg(SYN, CLIENT, 0)).is_dropped_for(Reason::FlowsOfSource);
     assert_eq!(gate.events(), [], "not again so soon");
     assert!(opens(&mut gate, host(2), 0));
@@ -123,16 +127,33 @@ fn spoofed_syns_take_nothing_from_a_host() {
 fn networks_of_ipv6_have_their_share_as_well() {
     let address =
         |site: u16, network: u16, number: usize| IpAddr::from([0x2001, 0xdb8, site, network, 0, 0, 0, number as u16]);
-    // Of one address, of a network of 64 bits, of one of 48 bits.
-    let cases = [([0, 0], ALONE), ([0, 1], FLOWS_MAX / 5), ([1, 1], FLOWS_MAX / 3)];
-    for ([network, own], expected) in cases {
+    // Of one address, of a network of 64 bits, of one of 48 bits. Who has used up that of a network is not known.
+    let cases = [
+        ([0, 0], ALONE, 128, Reason::FlowsOfSource),
+        ([0, 1], FLOWS_MAX / 5, 64, Reason::FlowsOfNetwork),
+        ([1, 1], FLOWS_MAX / 3, 48, Reason::FlowsOfNetwork),
+    ];
+    for ([network, own], expected, prefix_len, reason) in cases {
         let mut gate = Gate::new(small());
         gate.ends = Ends::v6();
         let at = |number: usize| address(7, (network * number) as u16, own * number);
         let held = (0..FLOWS_MAX).take_while(|number| opens(&mut gate, at(*number), *number)).count();
         assert_eq!(held, expected);
-        assert_eq!(gate.events(), [Event::SourceFull { source: at(held) }]);
-        assert!(opens(&mut gate, address(8, 0, 0), 0), "elsewhere");
+        gate.client(seg(SYN, CLIENT, 0)).is_dropped_for(reason);
+        let last = at(if prefix_len == 64 { 0 } else { held });
+        let address = if prefix_len == 48 { address(7, 0, 0) } else { last };
+        assert_eq!(gate.events(), [Event::SourceFull { source: Network { address, prefix_len } }]);
+        assert!(opens(&mut gate, [0x2001, 0xdb8, 8, 0, 0, 0, 0, 1].into(), 0), "elsewhere");
+    }
+}
+
+/// All hosts of IPv4 behind a translator are in one network (RFC 6052).
+#[test]
+fn translated_hosts_have_a_share_each() {
+    let mut gate = Gate::new(small());
+    gate.ends = Ends::v6();
+    for number in 0..FLOWS_MAX / 2 {
+        assert!(opens(&mut gate, [0x64, 0xff9b, 0, 0, 0, 0, 0xc612, number as u16].into(), 0), "{number}");
     }
 }
 
@@ -164,7 +185,7 @@ fn opens_from_within(gate: &mut Gate, port: usize) -> bool {
 fn hosts_within_have_their_share_as_well() {
     let mut gate = Gate::new(small());
     assert_eq!((0..FLOWS_MAX).take_while(|port| opens_from_within(&mut gate, *port)).count(), ALONE);
-    assert_eq!(gate.events(), [Event::SourceFull { source: gate.ends.server.ip() }]);
+    assert_eq!(gate.events(), [Event::SourceFull { source: Network::host(gate.ends.server.ip()) }]);
 }
 
 #[test]
@@ -244,8 +265,12 @@ fn adopted_connections_fill_half_of_the_table() {
     let mut gate = Gate::new(Settings { adopt: Adopt::All, ..small() });
     let adopts = |gate: &mut Gate, port: usize| {
         gate.ends.client.set_port(1024 + port as u16);
-        gate.client(seg(ACK, C, S));
-        gate.server(seg(ACK, S, C)).dropped != Some(Reason::FlowsOfSource)
+        gate.server(seg(ACK, S, C));
+        let out = gate.client(seg(ACK, C, S).data(b"word"));
+        let resets: Vec<_> = out.inside.iter().chain(&out.outside).map(|seg| (seg.flags & RST, seg.sequence)).collect();
+        let is_refused = out.dropped == Some(Reason::FlowsOfNetwork);
+        assert_eq!(is_refused, resets == [(RST, C), (RST, S)], "{out:?}");
+        !is_refused
     };
     assert_eq!((0..FLOWS_MAX).take_while(|port| adopts(&mut gate, *port)).count(), FLOWS_MAX / 2 + 1);
     assert!(opens(&mut gate, host(2), 0));

@@ -1,13 +1,13 @@
 //! News for the operator from the TCP stage: bounded, and of each kind at most one in a while.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bump::Instant;
 
 use crate::limits::EVENTS_MAX;
 use crate::rule::Rule;
+use crate::settings::Network;
 use crate::tcp::key::FlowId;
 
 /// Something worth telling an operator.
@@ -29,10 +29,10 @@ pub enum Event {
     },
     /// New connections are refused: the table is full of established ones.
     FlowsFull,
-    /// A host holds as many connections that it opened as one may, and its new ones are refused.
+    /// A host or a network holds as many connections as it may, and its new ones are refused.
     SourceFull {
-        /// The host.
-        source: IpAddr,
+        /// Which.
+        source: Network,
     },
     /// A segment was dropped because there is no memory for unacknowledged data.
     MemoryFull {

@@ -47,6 +47,12 @@ impl Flow {
         self.place.class() == Class::HalfOpen && self.state.class().is_held()
     }
 
+    /// How far each half was acknowledged, by the side that sends, where both are known.
+    pub(crate) fn heard(&self) -> Option<[u32; 2]> {
+        let State::Established(established) = &self.state else { return None };
+        Some(established.halves.each_ref().map(|half| half.unacknowledged))
+    }
+
     /// Whether it is in use and of the share of the host on side `side`.
     pub(crate) fn is_held_by(&self, side: Side) -> bool {
         self.place.class().is_held() && self.holder == side

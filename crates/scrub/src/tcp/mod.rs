@@ -173,8 +173,6 @@ impl Flows {
             flow.shift.back(segment);
         }
         let (from, to) = (context.from, context.from.other());
-        // What its receiver has not heard yet ends at the numbers before it.
-        let untold = (flow.place.class() == Class::HalfOpen).then(|| flow.state.next()).flatten();
         let asked = flow.state.lies(from, segment);
         let was_awaited = flow.state.awaits_word_on(to);
         let mut work = Work {
@@ -200,7 +198,8 @@ impl Flows {
             && let Err(reason) = self.within_share(context, key, holder)
         {
             // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
-            self.sever(index, context.now, untold);
+            let heard = self.table.get(index).and_then(Flow::heard);
+            self.sever(index, context.now, heard);
             self.remove(index);
             return Err(reason);
         }
@@ -215,12 +214,11 @@ impl Flows {
         key: &Key,
         (holder, is_older): (Side, bool),
     ) -> Result<(), DropReason> {
-        if self.table.has_share(key, holder, is_older) {
-            return Ok(());
-        }
-        let source = sources::address_of(key, holder);
+        let Some(source) = self.table.exhausted(key, holder, is_older) else { return Ok(()) };
         self.events.report_rarely(context.now, events::Kind::SourceFull, Event::SourceFull { source });
-        Err(DropReason::FlowsOfSource)
+        // Who sent the segment is to blame only for what he opened himself.
+        let is_his = source.is_host() && holder == context.from && !is_older;
+        Err(if is_his { DropReason::FlowsOfSource } else { DropReason::FlowsOfNetwork })
     }
 
     /// Judges a segment of a connection that is not known.

@@ -13,6 +13,7 @@ use bump::Side;
 
 use crate::keys::{self, Subject};
 use crate::limits::SOURCE_FLOWS_MIN;
+use crate::settings::Network;
 use crate::tcp::key::Key;
 
 /// Tells this use of the key from others.
@@ -34,8 +35,7 @@ pub(crate) struct Sources {
 /// A host, or a network of which a host may have any address.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    address: IpAddr,
-    prefix_len: u8,
+    network: Network,
     /// How many times the share of a host it has.
     shares: usize,
 }
@@ -47,16 +47,19 @@ impl Sources {
         Sources { key, rows: [vec![0; len], vec![0; len]], part }
     }
 
-    /// Whether the host on side `holder` of the connection of `key` may hold one more while `free`
-    /// places are.
-    pub(crate) fn may_hold(&self, key: &Key, holder: Side, free: usize) -> bool {
+    /// Which host or network has all that it may while `free` places are, if the host on side `holder`
+    /// of the connection of `key` held one more.
+    pub(crate) fn exhausted(&self, key: &Key, holder: Side, free: usize) -> Option<Network> {
         let part = self.part as usize;
-        let is_below = |level: Level| {
-            let places = self.places(key, level);
+        let is_exhausted = |level: &Level| {
+            let places = self.places(key, *level);
             let count = self.rows.iter().zip(places).map(|(row, place)| row[place]).min().unwrap_or(0);
-            (count as usize) < (free * level.shares / part).max(SOURCE_FLOWS_MIN * level.shares)
+            (count as usize) >= (free * level.shares / part).max(SOURCE_FLOWS_MIN * level.shares)
         };
-        part == 0 || levels(key, holder).all(is_below)
+        if part == 0 {
+            return None;
+        }
+        levels(key, holder).find(is_exhausted).map(|level| level.network)
     }
 
     /// The host on side `holder` of the connection of `key` holds its place.
@@ -80,7 +83,7 @@ impl Sources {
 
     /// The counters of a host or network, one of each row.
     fn places(&self, key: &Key, level: Level) -> [usize; 2] {
-        let Level { address, prefix_len, .. } = level;
+        let Network { address, prefix_len } = level.network;
         let rest = u64::from(key.vlans) << 8 | u64::from(prefix_len);
         let place = self.key.place(&Subject::new(PURPOSE).between(address, address).number(rest));
         let mask = self.rows[0].len() - 1;
@@ -90,21 +93,24 @@ impl Sources {
 
 /// The host on side `holder` of the connection of `key`. An untrusted host of IPv6 takes any address
 /// of its network, and whoever has a line at home has 65,536 such networks (RFC 6177): those are
-/// counted as well.
+/// counted as well. Behind a translator (RFC 6052) all hosts of IPv4 are in one.
 fn levels(key: &Key, holder: Side) -> impl Iterator<Item = Level> {
-    let address = address_of(key, holder);
-    let host = Level { address, prefix_len: 128, shares: 1 };
+    let address = if holder == Side::TRUSTED { key.trusted } else { key.untrusted };
+    let host = Level { network: Network::host(address), shares: 1 };
     let networks = match address {
-        IpAddr::V6(address) if holder == Side::UNTRUSTED => Some([(64_u8, 4), (48, 8)].map(|(prefix_len, shares)| {
-            let kept = u128::MAX << (128 - prefix_len);
-            Level { address: Ipv6Addr::from_bits(address.to_bits() & kept).into(), prefix_len, shares }
-        })),
+        IpAddr::V6(address) if holder == Side::UNTRUSTED && !is_translated(address) => {
+            Some([(64, 4), (48, 8)].map(|(prefix_len, shares)| {
+                let kept = u128::MAX << (128 - prefix_len);
+                let address = Ipv6Addr::from_bits(address.to_bits() & kept).into();
+                Level { network: Network { address, prefix_len }, shares }
+            }))
+        }
         _ => None,
     };
     std::iter::once(host).chain(networks.into_iter().flatten())
 }
 
-/// The address of the host on side `holder`.
-pub(crate) fn address_of(key: &Key, holder: Side) -> IpAddr {
-    if holder == Side::TRUSTED { key.trusted } else { key.untrusted }
+/// Whether it stands for an address of IPv4: 64:ff9b::/96 (RFC 6052, section 2.1).
+fn is_translated(address: Ipv6Addr) -> bool {
+    address.to_bits() >> 32 == 0x0064_ff9b << 64
 }

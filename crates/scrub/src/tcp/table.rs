@@ -10,7 +10,7 @@ use bump::{Instant, Side, time};
 
 use crate::keys;
 use crate::limits::IDLE_BEFORE_EVICTION;
-use crate::settings::FlowLimits;
+use crate::settings::{FlowLimits, Network};
 use crate::tcp::class::{CLASSES, Class};
 use crate::tcp::flow::Flow;
 use crate::tcp::key::Key;
@@ -84,11 +84,11 @@ impl Table {
         self.max - Class::ALL.iter().filter(|class| class.is_held()).map(|class| self.len_of(*class)).sum::<usize>()
     }
 
-    /// Whether the host on side `holder` of the connection of `key` may hold one more. One that is
-    /// older than the scrubber needs no share while half of the table is free.
-    pub(crate) fn has_share(&self, key: &Key, holder: Side, is_older: bool) -> bool {
+    /// Which host or network has no share left for the connection of `key` that `holder` is to hold.
+    /// One that is older than the scrubber needs none while half of the table is free.
+    pub(crate) fn exhausted(&self, key: &Key, holder: Side, is_older: bool) -> Option<Network> {
         let free = self.free();
-        (is_older && free >= self.max / 2) || self.sources.may_hold(key, holder, free)
+        if is_older && free >= self.max / 2 { None } else { self.sources.exhausted(key, holder, free) }
     }
 
     /// A connection of `key` that `holder` holds is of another class, or comes or goes.

@@ -61,7 +61,11 @@ impl Flows {
         if let Some(before) = known {
             // What passed here is not what passed there.
             (flow.packets, flow.bytes) = (before.packets, before.bytes);
-            (flow.opened, flow.opened_by) = (before.opened, before.opened_by);
+            flow.opened = before.opened;
+            if flow.state.class().is_over() {
+                // Of these it is a guess.
+                flow.opened_by = before.opened_by;
+            }
         }
         if flow.state.class() == Class::Blocked && self.table.len_of(Class::Blocked) >= BLOCKED_MAX {
             return Ok(());

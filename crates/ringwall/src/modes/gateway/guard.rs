@@ -21,9 +21,14 @@ impl Guard<Scrubbed> for Scrubber {
             }
             Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
             Event::SourceFull { source } => {
-                let what = "opens more connections than one host may hold: its new ones are refused (shares.flows)";
-                let about = About { ip: Some(source.to_string()), ..About::default() };
-                return Described { word: "source-full", text: format!("{source} {what}"), about };
+                let what = "holds as many connections as it may: its new ones are refused (shares.flows)";
+                let ip = source.address.to_string();
+                let (who, about) = if source.is_host() {
+                    (ip.clone(), About { ip: Some(ip), ..About::default() })
+                } else {
+                    (format!("the network {ip}/{}", source.prefix_len), About::default())
+                };
+                return Described { word: "source-full", text: format!("{who} {what}"), about };
             }
             Event::MemoryFull { flow } => {
                 let what =

@@ -87,7 +87,7 @@ pub(crate) struct ReplayArgs {
     /// Which rules are on: paper, balanced or strict.
     #[arg(long, value_name = "PRESET")]
     preset: Option<PresetName>,
-    /// Takes section [gate] of this file.
+    /// Takes sections [gate] and [shares] of this file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Switches every rule off: what remains is reading and writing, the yardstick of measurements.
@@ -122,12 +122,13 @@ impl ReplayArgs {
         if self.null {
             return Ok(Settings::null());
         }
-        let gate = match &self.config {
-            Some(file) => GateConfig::load(file)?.gate,
-            None => Gate::default(),
+        let GateConfig { gate, shares, .. } = match &self.config {
+            Some(file) => GateConfig::load(file)?,
+            None => GateConfig::default(),
         };
         let preset = self.preset.unwrap_or(gate.preset);
         let mut settings = Gate { preset, ..gate }.settings(scrub::limits::MTU);
+        settings.flows.source_part = shares.source_part();
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }
