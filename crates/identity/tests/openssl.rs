@@ -98,7 +98,6 @@ fn serial_numbers_are_those_that_openssl_prints_and_takes_back() {
     let directory = site(KINDS[1].1);
     let at = directory.path();
     let anchor = TrustAnchor::from_der(&der_of(&read(at, "ca.crt"))).expect("an authority");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     let settings = "[ca]\ndefault_ca=one\n[one]\ndatabase=index\ncrlnumber=number\ndefault_md=sha256\n";
     fs::write(at.join("list.cnf"), settings).expect("written");
     fs::write(at.join("number"), "01\n").expect("written");
@@ -110,7 +109,7 @@ fn serial_numbers_are_those_that_openssl_prints_and_takes_back() {
         let number = format!("0x{serial}");
         openssl(at, &[&arguments.split(' ').collect::<Vec<_>>()[..], &["-set_serial", &number]].concat());
         let printed = openssl(at, &["x509", "-in", "a.crt", "-noout", "-serial"]);
-        let host = anchor.verify(&der_of(&read(at, "a.crt")), now).expect("a host");
+        let host = anchor.verify(&der_of(&read(at, "a.crt")), now_unix_s()).expect("a host");
         assert_eq!(printed.trim().to_lowercase(), format!("serial={}", host.serial_hex()));
 
         let taken_back = format!("R\t351231000000Z\t251231000000Z\t{serial}\tunknown\t/CN=a\n");
@@ -121,6 +120,11 @@ fn serial_numbers_are_those_that_openssl_prints_and_takes_back() {
         let list = anchor.verify_revocation_list(&list).expect("the authority's");
         assert!(list.names(&host), "{serial}");
     }
+}
+
+/// This moment: what was just issued is good from its second on.
+fn now_unix_s() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs()
 }
 
 fn der_of(certificate: &str) -> Vec<u8> {
@@ -250,8 +254,7 @@ fn of_all_authorities_below_the_sites_only_one_for_leases_makes_hosts() {
             );
             fs::write(at.join("sub.crt"), &authority).expect("written");
             let host = sign(at, "host.key", "/CN=a/serialNumber=00aa", ["sub.crt", "sub.key"], &names);
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
-            let verdict = anchor.verify(&[der_of(&host), der_of(&authority)].concat(), now).map(drop);
+            let verdict = anchor.verify(&[der_of(&host), der_of(&authority)].concat(), now_unix_s()).map(drop);
             let expected = if *name == "leases" && is_within { Ok(()) } else { Err(Refusal::NotPermitted) };
             assert_eq!(verdict, expected, "{name}, {address}");
         }
