@@ -366,8 +366,9 @@ drop_reasons! {
     FlowsFull, "flows-full", "As many TCP connections are remembered as may be, all of them established.",
         "Raise gate.flows_max.";
     FlowsOfSource, "flows-of-source", "A host holds as many TCP connections that it opened as one host may.",
-        "See `gate flows --address` for what it holds; for a proxy, or a router that hides many hosts, lower shares.flows.";
-    FlowsOfNetwork, "flows-of-network", "A TCP connection beyond the share of a whole IPv6 network, or of a host whose connections are older than the gateway.",
+        "See `gate flows --address`; for a proxy, or a router that hides many hosts, lower shares.flows.";
+    FlowsOfNetwork, "flows-of-network",
+        "A TCP connection beyond the share of its IPv6 network, or an adopted one beyond its host's.",
         "See `events` for the network; where it is one of many hosts, lower shares.flows.";
     GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
         "Nothing: `ringwall status` says which of the two is active.";

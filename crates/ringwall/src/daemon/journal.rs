@@ -22,6 +22,7 @@ const ALARMING: &[&str] = &[
     "internal-error",
     "own-key-kept",
     "sandbox",
+    "source-full",
     "tickets-lost",
 ];
 

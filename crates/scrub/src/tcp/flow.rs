@@ -29,8 +29,8 @@ pub(crate) struct Flow {
     pub(crate) hop_limit: u8,
     /// The side that began it here.
     pub(crate) opened_by: Side,
-    /// The side of the host whose share of the table it is: who opened it, or where that is not
-    /// known the untrusted one, for whom a trusted host has no reason to pay.
+    /// The side of the host whose share of the table it takes: the one that opened it, or the
+    /// untrusted side where that is not known.
     pub(crate) holder: Side,
     /// Packets forwarded, by the side that they came from.
     pub(crate) packets: [u32; 2],

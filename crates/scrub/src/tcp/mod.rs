@@ -155,18 +155,12 @@ impl Flows {
         let found = self.table.find(key);
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
-        let index = match found {
-            Some(index) if !ends => index,
-            Some(index) => {
-                // Its own place is free again, if it held one.
-                let is_freed = self.table.get(index).is_some_and(|flow| flow.is_held_by(context.from));
-                if !is_freed {
-                    self.within_share(context, key, (context.from, false))?;
-                }
-                self.forget(index, Over::Reused);
-                return self.begin(context, key, ip, segment);
+        let Some(index) = found.filter(|_| !ends) else {
+            if !self.may_begin(context, key, found, segment)? {
+                return Ok(());
             }
-            None => return self.open(context, key, ip, segment),
+            found.into_iter().for_each(|index| self.forget(index, Over::Reused));
+            return self.begin(context, key, ip, segment);
         };
         let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
         if context.from == Side::UNTRUSTED {
@@ -221,20 +215,24 @@ impl Flows {
         Err(if is_his { DropReason::FlowsOfSource } else { DropReason::FlowsOfNetwork })
     }
 
-    /// Judges a segment of a connection that is not known.
-    fn open(
+    /// Whether a connection may begin with a segment, in the place of `found`. `Ok(false)` lets it
+    /// pass unjudged.
+    fn may_begin(
         &mut self,
         context: &mut Context<'_>,
         key: &Key,
-        ip: &mut Ip,
+        found: Option<Index>,
         segment: &mut Segment<'_>,
-    ) -> Result<(), DropReason> {
-        if segment.opens() {
-            self.within_share(context, key, (context.from, false))?;
-        } else if !self.may_adopt(context, key, segment)? {
-            return Ok(());
+    ) -> Result<bool, DropReason> {
+        if !segment.opens() {
+            return self.may_adopt(context, key, segment);
         }
-        self.begin(context, key, ip, segment)
+        // The share of the one before is free again, if it is of the same host.
+        let known = found.and_then(|index| self.table.get(index));
+        if !known.is_some_and(|flow| flow.is_held_by(context.from)) {
+            self.within_share(context, key, (context.from, false))?;
+        }
+        Ok(true)
     }
 
     /// Enters a connection that may begin with a segment.
