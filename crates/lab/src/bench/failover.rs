@@ -55,6 +55,9 @@ pub struct Plan {
     /// Connections that talk all the time.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
+    /// Milliseconds between two heartbeats of the pair, if not the default of the program.
+    #[arg(long, value_name = "MS")]
+    heartbeat_ms: Option<u32>,
     /// Measure only these kinds.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<FailoverPart>,
@@ -86,10 +89,11 @@ impl Plan {
 /// # Errors
 /// The pair does not start, the connections cannot be opened, or the lab is interrupted.
 pub fn run(run: &Run, program: &Path, plan: &Plan) -> Found {
+    let more = plan.heartbeat_ms.map_or_else(String::new, |ms| format!("heartbeat_ms = {ms}\n"));
     let mut pair = None;
     let mut rows = Vec::new();
     for part in plan.wanted() {
-        let mut standing = pair.take().map_or_else(|| Pair::start(run, program), Ok)?;
+        let mut standing = pair.take().map_or_else(|| Pair::start(run, program, &more), Ok)?;
         let (measured, failed) = measure(&mut standing, part.fault(), plan)?;
         rows.extend(measured);
         pair = (failed == 0).then_some(standing);
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_run_that_fails_one_outage_too_long_one_lost_connection_or_one_wrong_byte_fails() {
-        let plan = Plan { runs: 2, connections: 1, only: vec![FailoverPart::Kill] };
+        let plan = Plan { runs: 2, connections: 1, heartbeat_ms: None, only: vec![FailoverPart::Kill] };
         let outage = |ms| Outage {
             wait: Duration::from_millis(ms),
             silence: Duration::from_millis(ms / 2),

@@ -50,13 +50,13 @@ pub struct Gateway {
 }
 
 impl Pair {
-    /// Lays the cables and starts both gateways, `program` in each; the first is active then, and
-    /// the second in sync.
+    /// Lays the cables and starts both gateways, `program` in each, with `more` keys in their section
+    /// `[pair]`, a line each; the first is active then, and the second in sync.
     ///
     /// # Errors
     /// `ip` fails, or a gateway does not start.
-    pub fn start(run: &Run, program: &Path) -> Result<Pair, Failure> {
-        let mut pair = Pair::lay(run, program)?;
+    pub fn start(run: &Run, program: &Path, more: &str) -> Result<Pair, Failure> {
+        let mut pair = Pair::lay(run, program, more)?;
         pair.gateways.iter_mut().try_for_each(Gateway::start)?;
         pair.until("one active, the other in sync", |statuses| {
             let roles = statuses.map(|status| (status["pair"]["role"].clone(), status["pair"]["in_sync"].clone()));
@@ -65,7 +65,7 @@ impl Pair {
         Ok(pair)
     }
 
-    fn lay(run: &Run, program: &Path) -> Result<Pair, Failure> {
+    fn lay(run: &Run, program: &Path, more: &str) -> Result<Pair, Failure> {
         let space = |member| Namespace::create(run, member);
         let hosts = [space("t")?, space("u")?];
         let switches = [space("inside")?, space("outside")?];
@@ -88,7 +88,7 @@ impl Pair {
         pair.join_sync()?;
         for (number, gateway) in pair.gateways.iter().enumerate() {
             pair.join_cards(number)?;
-            gateway.configure(number)?;
+            gateway.configure(number, more)?;
         }
         Ok(pair)
     }
@@ -194,7 +194,7 @@ impl Pair {
 }
 
 impl Gateway {
-    fn configure(&self, number: usize) -> Result<(), Failure> {
+    fn configure(&self, number: usize, more: &str) -> Result<(), Failure> {
         let directory = self.directory.display();
         let (local, peer) = (number + 1, 2 - number);
         let key = self.directory.join("pair.key");
@@ -204,7 +204,7 @@ impl Gateway {
         let text = format!(
             "[gate]\ntrusted = \"in0\"\nuntrusted = \"out0\"\nrun_dir = \"{directory}/run\"\n\
              state_dir = \"{directory}/state\"\n[pair]\nkey_file = \"{}\"\nlocal = \"192.0.2.{local}:4790\"\n\
-             peer = \"192.0.2.{peer}:4790\"\npriority = {}\n",
+             peer = \"192.0.2.{peer}:4790\"\npriority = {}\n{more}",
             key.display(),
             100 - number
         );

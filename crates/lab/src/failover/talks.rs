@@ -1,8 +1,9 @@
 //! Connections over which both hosts talk all the time, each byte of which is looked at.
 //!
-//! The client says a *word* and the server says one back; a while later comes the next. A word of
-//! one connection in ten fills many segments. What a byte must be follows from its connection, its
-//! direction and its place in the stream, so bytes that are lost, doubled or moved are found.
+//! The client says a *word* and the server says one back; at the connection's next turn comes the
+//! next. A word of one connection in ten fills many segments. What a byte must be follows from its
+//! connection, its direction and its place in the stream, so bytes that are lost, doubled or moved
+//! are found.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
@@ -47,15 +48,15 @@ struct Seen {
     broken: BTreeMap<usize, String>,
     /// Bytes that were not what was said.
     wrong_bytes: u64,
-    /// When the watch began, by which the rest is counted.
-    watched_since: Option<Instant>,
+    /// From when on a word must be said to show that its connection goes on.
+    awaited_since: Option<Instant>,
     /// When a word was answered last, and the longest time in which none was.
     answered_at: Option<Instant>,
     silence: Duration,
     /// The longest wait for an answer that came under watch, and whose it was.
     wait: Duration,
     waited: usize,
-    /// Connections that have said a word under watch and had it answered, or broke.
+    /// Connections that have said a word since then and had it answered, or broke.
     is_done: Vec<bool>,
     left: usize,
 }
@@ -133,13 +134,15 @@ impl Talks {
         lock(&self.seen)
     }
 
-    /// Does `work`, and waits until every connection had a word answered that it said since then.
+    /// Does `work`, and waits until every connection had a word answered that it said after it. So
+    /// each word that was said during the work has its answer by then, and its wait is counted.
     ///
     /// # Errors
     /// That of `work`, or the connections do not go on.
     pub fn watch(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Outage, Failure> {
         self.seen().watch(Instant::now());
         work()?;
+        self.seen().await_all(Instant::now());
         let waited = process::until("words of all connections", PATIENCE, || Ok(self.seen().left == 0));
         let seen = self.seen();
         if waited.is_err() {
@@ -190,8 +193,14 @@ fn raise_descriptor_limit() {
 
 impl Seen {
     fn watch(&mut self, now: Instant) {
-        (self.watched_since, self.answered_at) = (Some(now), Some(now));
+        self.answered_at = Some(now);
         (self.silence, self.wait) = (Duration::ZERO, Duration::ZERO);
+        self.await_all(now);
+    }
+
+    /// Who is to be heard of is to say its word from now on.
+    fn await_all(&mut self, now: Instant) {
+        self.awaited_since = Some(now);
         for (connection, is_done) in self.is_done.iter_mut().enumerate() {
             *is_done = self.broken.contains_key(&connection);
         }
@@ -206,7 +215,7 @@ impl Seen {
         if now - said_at > self.wait {
             (self.wait, self.waited) = (now - said_at, connection);
         }
-        if self.watched_since.is_some_and(|since| said_at >= since) {
+        if self.awaited_since.is_some_and(|since| said_at >= since) {
             self.finish(connection);
         }
     }
@@ -352,7 +361,8 @@ fn serve(servers: Vec<End>, seen: &Mutex<Seen>, stop: &AtomicBool) -> Result<End
 struct Clients {
     ends: Ends,
     pace: Duration,
-    /// When each says its next word, in order.
+    /// When each says its next word, in order. Each keeps its place in the pace: those that waited
+    /// for a gateway would all speak at one time ever after, and the next failure meet nobody.
     due: VecDeque<(Instant, usize)>,
     /// When each said the word that waits for its answer.
     said_at: Vec<Option<Instant>>,
@@ -374,15 +384,19 @@ impl Clients {
                 self.go_on(event.data.u64() as usize, seen);
             }
             let now = Instant::now();
-            while let Some((_, number)) = self.due.pop_front_if(|(at, _)| *at <= now) {
+            while let Some((at, number)) = self.due.pop_front_if(|(at, _)| *at <= now) {
                 self.begin(number, now, seen);
+                self.due.push_back((at + self.pace, number));
             }
         }
         Ok(self.ends)
     }
 
-    /// Says the next word.
+    /// Says the next word, unless the last one waits for its answer.
     fn begin(&mut self, number: usize, now: Instant, seen: &Mutex<Seen>) {
+        if self.said_at[number].is_some() {
+            return;
+        }
         if let Some(Some(end)) = self.ends.ends.get_mut(number) {
             end.wanted += end.word;
             self.said_at[number] = Some(now);
@@ -396,9 +410,7 @@ impl Clients {
             return;
         }
         if let Some(said_at) = self.said_at[number].take() {
-            let now = Instant::now();
-            lock(seen).answer(number, said_at, now);
-            self.due.push_back((now + self.pace, number));
+            lock(seen).answer(number, said_at, Instant::now());
         }
     }
 }
@@ -452,5 +464,21 @@ mod tests {
         seen.answer(0, at(510), at(511));
         seen.answer(1, at(100), at(700));
         assert_eq!((seen.left, seen.wait, seen.silence), (0, Duration::from_millis(600), Duration::from_millis(400)));
+    }
+
+    #[test]
+    fn a_word_said_while_the_gateway_failed_is_waited_for() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut seen = Seen { is_done: vec![false], ..Seen::default() };
+        seen.watch(at(0));
+        seen.answer(0, at(10), at(11));
+        // The failure took until now; the connection had gone on before it, and has said a word since.
+        seen.await_all(at(300));
+        assert_eq!(seen.left, 1);
+        seen.answer(0, at(20), at(900));
+        assert_eq!((seen.left, seen.wait), (1, Duration::from_millis(880)));
+        seen.answer(0, at(905), at(906));
+        assert_eq!((seen.left, seen.wait), (0, Duration::from_millis(880)));
     }
 }

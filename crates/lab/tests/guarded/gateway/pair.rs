@@ -18,7 +18,7 @@ const CONNECTIONS: usize = 40;
 
 fn perform_in_pair<T: FnOnce(&mut Pair) -> Outcome>(test: T) {
     perform_bare(name_of(&test), &[], |run| {
-        let mut pair = Pair::start(run, &program())?;
+        let mut pair = Pair::start(run, &program(), "")?;
         test(&mut pair)?;
         for gateway in &mut pair.gateways {
             gateway.stop(Signal::TERM);

@@ -115,7 +115,7 @@ fn priority() -> u8 {
 }
 
 fn heartbeat() -> Bounded<HEARTBEAT_MIN_MS, HEARTBEAT_MAX_MS> {
-    Bounded::of_preset(100)
+    Bounded::of_preset(50)
 }
 
 fn records_per_s() -> Bounded<RECORDS_MIN, RECORDS_MAX> {
