@@ -46,6 +46,11 @@ pub const FLOWS_MAX: usize = 1 << 20;
 pub const SOURCE_PART: u32 = 16;
 /// What a host may hold in any case.
 pub const SOURCE_FLOWS_MIN: usize = 16;
+/// A host may hold as much memory by connections that it opened as one part of so many of what is
+/// free: alone a fifth of all, 179 MiB of the usual.
+pub const SOURCE_MEMORY_PART: u32 = 4;
+/// What a host may hold in any case, in bytes: a window without scale.
+pub const SOURCE_MEMORY_MIN_BYTES: usize = 64 << 10;
 /// Memory for segments that wait until their receiver has said how far it is, after a takeover, in
 /// bytes: first flights of some thousand connections.
 pub const PARKED_MAX_BYTES: usize = 16 << 20;

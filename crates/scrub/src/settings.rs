@@ -147,7 +147,7 @@ pub struct Settings {
     pub flows: FlowLimits,
 }
 
-/// How many connections are remembered.
+/// How many connections are remembered, and what of it one host may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
     /// In all.
@@ -155,13 +155,16 @@ pub struct FlowLimits {
     /// A host may hold as many that it opened as one part of so many of the free places,
     /// [`SOURCE_FLOWS_MIN`](limits::SOURCE_FLOWS_MIN) in any case; as many as it likes if zero.
     pub source_part: u32,
+    /// The same of memory for retained data, [`SOURCE_MEMORY_MIN_BYTES`](limits::SOURCE_MEMORY_MIN_BYTES)
+    /// in any case.
+    pub memory_part: u32,
 }
 
 impl FlowLimits {
     /// At most `max`, and the usual share for each host.
     #[must_use]
     pub fn at_most(max: usize) -> FlowLimits {
-        FlowLimits { max, source_part: limits::SOURCE_PART }
+        FlowLimits { max, source_part: limits::SOURCE_PART, memory_part: limits::SOURCE_MEMORY_PART }
     }
 }
 

@@ -631,7 +631,7 @@ fn case_94_a_connection_that_fell_silent_is_refused_also_where_connections_are_a
 #[test]
 fn case_95_a_flood_of_syns_pushes_out_syns_only() {
     // One host fills the table.
-    let settings = Settings { flows: FlowLimits { max: 64, source_part: 0 }, ..plain() };
+    let settings = Settings { flows: FlowLimits { source_part: 0, ..FlowLimits::at_most(64) }, ..plain() };
     let mut gate = Gate::established(settings);
     let honest = gate.ends;
     for port in 1..5000 {

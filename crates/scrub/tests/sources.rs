@@ -109,6 +109,59 @@ fn who_opens_many_at_a_time_gets_no_more() {
     assert_eq!(gate.scrubber.flow_count(), ALONE, "nothing is kept of the others");
 }
 
+/// Where a host's byte stands that makes the gateway keep 64 KiB.
+const FAR: u32 = 40_000;
+const KEPT: usize = 64 << 10;
+/// Of 8 MiB an eighth is for fragments.
+const MEMORY: usize = 8 << 20;
+const RETAINED: usize = MEMORY / 8 * 7;
+
+fn in_small_memory() -> Gate {
+    Gate::new(Settings { memory_max_bytes: MEMORY, ..small() })
+}
+
+/// One byte far behind a hole, in each of many connections: a fifth of what there is for holes, and
+/// no more. Whoever comes then may have holes as ever.
+#[test]
+fn one_host_leaves_memory_behind_holes_to_others() {
+    let mut gate = in_small_memory();
+    let leaves_hole = |gate: &mut Gate, number: usize, port: usize| {
+        assert!(opens(gate, host(number), port));
+        gate.client(seg(ACK, C + FAR, S).data(b"x")).dropped
+    };
+    let held = (0..200).map(|port| leaves_hole(&mut gate, 1, port)).take_while(Option::is_none).count();
+    assert_eq!(held, RETAINED / 4 * 3 / KEPT / 5 + 1);
+    assert_eq!(gate.events(), [Event::SourceMemoryFull { source: Network::host(host(1)) }]);
+    assert_eq!(leaves_hole(&mut gate, 1, 201), Some(Reason::MemoryOfSource));
+    assert_eq!(gate.events(), [], "not again so soon");
+    assert_eq!(leaves_hole(&mut gate, 2, 0), None);
+    assert_eq!(leaves_hole(&mut gate, 1, 202), Some(Reason::MemoryOfSource));
+    // What is filled and acknowledged counts no more.
+    for port in [1024, 1025] {
+        gate.ends.client = SocketAddr::new(host(1), port);
+        (0..FAR).step_by(1000).for_each(|at| drop(gate.client(seg(ACK, C + at, S).data(&[b'a'; 1000]))));
+        gate.server(seg(ACK, S, C + FAR + 1)).to_client();
+    }
+    assert_eq!(leaves_hole(&mut gate, 1, 203), None);
+}
+
+/// Who opened a connection and acknowledges nothing pays for what is sent to him, where that is
+/// scrubbed.
+#[test]
+fn who_acknowledges_nothing_uses_up_his_own_share() {
+    let mut gate = Gate::new(Settings { memory_max_bytes: MEMORY, both_directions: true, ..small() });
+    let tells = |gate: &mut Gate, number: usize, port: usize| {
+        assert!(opens(gate, host(number), port));
+        let told = (0..FAR).step_by(1000).map(|at| gate.server(seg(ACK, S + at, C).data(&[b'a'; 1000])).dropped);
+        told.fold(None, Option::or)
+    };
+    let held = (0..200).map(|port| tells(&mut gate, 1, port)).take_while(Option::is_none).count();
+    // The ring before a larger one counts until that is there.
+    assert!((18..=RETAINED / KEPT / 5 + 1).contains(&held), "{held}");
+    assert_eq!(tells(&mut gate, 1, 201), Some(Reason::MemoryOfSource));
+    assert_eq!(tells(&mut gate, 2, 0), None);
+}
+
 /// A source of half-open connections may be spoofed.
 #[test]
 fn spoofed_syns_take_nothing_from_a_host() {
@@ -190,11 +243,12 @@ fn hosts_within_have_their_share_as_well() {
 
 #[test]
 fn a_host_may_hold_all_if_the_settings_say_so_and_a_few_in_any_case() {
-    let mut gate = Gate::new(Settings { flows: FlowLimits { max: 300, source_part: 0 }, ..plain() });
+    let mut gate = Gate::new(Settings { flows: FlowLimits { source_part: 0, ..FlowLimits::at_most(300) }, ..plain() });
     assert!((0..300).all(|port| opens(&mut gate, host(1), port)));
     gate.ends.client.set_port(9);
     gate.client(seg(SYN, CLIENT, 0)).is_dropped_for(Reason::FlowsFull);
-    let mut gate = Gate::new(Settings { flows: FlowLimits { max: 300, source_part: 1_000_000 }, ..plain() });
+    let mut gate =
+        Gate::new(Settings { flows: FlowLimits { source_part: 1_000_000, ..FlowLimits::at_most(300) }, ..plain() });
     assert_eq!(opens_all(&mut gate, host(1), 300), SOURCE_FLOWS_MIN);
 }
 

@@ -23,6 +23,7 @@ const ALARMING: &[&str] = &[
     "own-key-kept",
     "sandbox",
     "source-full",
+    "source-memory-full",
     "tickets-lost",
 ];
 

@@ -34,6 +34,12 @@ pub enum Event {
         /// Which.
         source: Network,
     },
+    /// A host or a network holds as much memory for unacknowledged data as it may; what it would need
+    /// more for is dropped.
+    SourceMemoryFull {
+        /// Which.
+        source: Network,
+    },
     /// A segment was dropped because there is no memory for unacknowledged data.
     MemoryFull {
         /// The connection that met it.
@@ -50,6 +56,7 @@ pub(crate) enum Kind {
     AsymmetricPath,
     FlowsFull,
     SourceFull,
+    SourceMemoryFull,
     MemoryFull,
 }
 

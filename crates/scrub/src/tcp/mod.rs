@@ -53,7 +53,7 @@ use wire::layer::protocol;
 use crate::context::Context;
 use crate::ip::Ip;
 use crate::keys::{self, Keys};
-use crate::limits::{BLOCKED_MAX, FRAGMENTS_MEMORY_PART};
+use crate::limits::BLOCKED_MAX;
 use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
@@ -112,8 +112,7 @@ impl Flows {
         Flows {
             is_active: Rule::ALL.iter().filter(|rule| RULES.contains(rule)).any(is_on),
             table: Table::new(keys::Key::new(&keys.tables), settings.flows, settings.idle),
-            // What fragments leave.
-            memory: Memory::new(settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART),
+            memory: Memory::of(settings, keys::Key::new(&keys.tables)),
             events: Events::default(),
             made: Vec::new(),
             in_hand: None,
@@ -172,6 +171,7 @@ impl Flows {
         let mut work = Work {
             segment,
             key,
+            holder: flow.holder,
             shift: &mut flow.shift,
             memory: &mut self.memory,
             events: &mut self.events,
@@ -247,9 +247,10 @@ impl Flows {
         if context.from == Side::UNTRUSTED {
             shift.back(segment);
         }
+        let holder = if segment.opens() { context.from } else { Side::UNTRUSTED };
         let (memory, events, made) = (&mut self.memory, &mut self.events, &mut self.made);
         let piece_len = segment.data().len();
-        let mut work = Work { segment, key, shift: &mut shift, memory, events, made, piece_len, context };
+        let mut work = Work { segment, key, holder, shift: &mut shift, memory, events, made, piece_len, context };
         let state = if work.segment.opens() {
             State::AwaitSynAck(AwaitSynAck::begin(&mut work))
         } else {
@@ -265,7 +266,7 @@ impl Flows {
             shift,
             hop_limit: 0,
             opened_by: context.from,
-            holder: if segment.opens() { context.from } else { Side::UNTRUSTED },
+            holder,
             packets: [0; 2],
             bytes: Bytes::default(),
             opened: now,

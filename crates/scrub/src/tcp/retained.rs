@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::limits::ISLANDS_MAX;
-use crate::tcp::memory::{Memory, Purpose};
+use crate::tcp::memory::{Memory, NoRoom, Purpose};
+use crate::tcp::sources::Account;
 
 /// What became of data that was compared with what is retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(crate) enum Reconciled {
     /// Bytes in it were replaced by those that were sent first.
     Rewritten,
     /// It cannot be retained and must not go on. Nothing changed.
-    Full,
+    Full(NoRoom),
 }
 
 /// A store of the first version of every byte. Offsets count from the first byte that is not acknowledged.
@@ -40,8 +41,9 @@ pub(crate) trait Retained: fmt::Debug + Send {
 }
 
 /// The store that keeps the bytes themselves, in a ring.
-#[derive(Default)]
 pub(crate) struct Bytes {
+    /// Whose memory it is.
+    account: Account,
     /// Its length is zero or a power of two.
     ring: Box<[u8]>,
     /// Where in the ring the byte at offset 0 lies.
@@ -53,8 +55,9 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    pub(crate) fn new() -> Bytes {
-        Bytes::default()
+    /// A store for a connection of whoever has `account`.
+    pub(crate) fn new(account: Account) -> Bytes {
+        Bytes { account, ring: Box::default(), head: 0, in_sequence: 0, islands: Vec::new() }
     }
 
     /// Whether the byte at `at` is known, and up to where the same is true.
@@ -96,26 +99,26 @@ impl Bytes {
         true
     }
 
-    /// Whether there is room for `range`, made if need be.
-    fn has_room(&mut self, range: &Range<u32>, memory: &mut Memory) -> bool {
+    /// Makes room for `range`, if need be.
+    fn make_room(&mut self, range: &Range<u32>, memory: &mut Memory) -> Result<(), NoRoom> {
         let is_behind_hole = range.start > self.in_sequence;
         if is_behind_hole && self.islands.len() >= ISLANDS_MAX && self.is_apart(range) {
-            return false;
+            return Err(NoRoom::OfConnection);
         }
         if range.end as usize <= self.ring.len() {
-            return true;
+            return Ok(());
         }
         let purpose = if is_behind_hole { Purpose::BehindHole } else { Purpose::InSequence };
-        let Some(mut larger) = memory.take(range.end as usize, purpose) else { return false };
+        let mut larger = memory.take(range.end as usize, purpose, &self.account)?;
         let len = self.end() as usize;
         if len != 0 {
             let (first, second) = self.parts(0, len);
             larger[..first.len()].copy_from_slice(first);
             larger[first.len()..len].copy_from_slice(second);
         }
-        memory.give(std::mem::replace(&mut self.ring, larger));
+        memory.give(std::mem::replace(&mut self.ring, larger), &self.account);
         self.head = 0;
-        true
+        Ok(())
     }
 
     /// Whether `range` touches no island.
@@ -152,8 +155,8 @@ impl Retained for Bytes {
             return Reconciled::AsItWas;
         }
         let range = offset..offset.saturating_add(data.len() as u32);
-        if !self.has_room(&range, memory) {
-            return Reconciled::Full;
+        if let Err(no_room) = self.make_room(&range, memory) {
+            return Reconciled::Full(no_room);
         }
         let mut is_rewritten = false;
         let mut rest = data;
@@ -201,8 +204,8 @@ impl Retained for Bytes {
     }
 
     fn give_back(&mut self, memory: &mut Memory) {
-        memory.give(std::mem::take(&mut self.ring));
-        *self = Bytes::default();
+        memory.give(std::mem::take(&mut self.ring), &self.account);
+        *self = Bytes::new(self.account);
     }
 }
 
@@ -219,14 +222,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tcp::memory::testing::{self, account_of};
 
     fn memory() -> Memory {
-        Memory::new(1 << 30)
+        testing::memory(1 << 30, 0)
+    }
+
+    fn store(memory: &Memory) -> Bytes {
+        Bytes::new(account_of(memory, 1))
     }
 
     #[test]
     fn the_first_version_stays() {
-        let (mut bytes, mut memory) = (Bytes::new(), memory());
+        let mut memory = memory();
+        let mut bytes = store(&memory);
         assert_eq!(bytes.reconcile(4, &mut b"4567".to_vec(), &mut memory), Reconciled::AsItWas);
         assert_eq!((bytes.in_sequence(), bytes.end()), (0, 8));
         let mut covering = b"abcdefghij".to_vec();
@@ -241,10 +250,11 @@ mod tests {
 
     #[test]
     fn what_has_no_room_changes_nothing() {
-        let (mut bytes, mut memory) = (Bytes::new(), Memory::new(1024));
+        let mut memory = testing::memory(1024, 0);
+        let mut bytes = store(&memory);
         assert_eq!(bytes.reconcile(0, &mut [1; 500], &mut memory), Reconciled::AsItWas);
         let mut more = [2; 600];
-        assert_eq!(bytes.reconcile(400, &mut more, &mut memory), Reconciled::Full);
+        assert_eq!(bytes.reconcile(400, &mut more, &mut memory), Reconciled::Full(NoRoom::OfAll));
         assert_eq!((more, bytes.in_sequence()), ([2; 600], 500));
         bytes.give_back(&mut memory);
         assert_eq!(memory.used(), 0);
@@ -252,12 +262,13 @@ mod tests {
 
     #[test]
     fn islands_have_a_limit() {
-        let (mut bytes, mut memory) = (Bytes::new(), memory());
+        let mut memory = memory();
+        let mut bytes = store(&memory);
         for island in 0..ISLANDS_MAX as u32 {
             assert_eq!(bytes.reconcile(2 * island + 1, &mut [0], &mut memory), Reconciled::AsItWas);
         }
         let end = bytes.end();
-        assert_eq!(bytes.reconcile(end + 1, &mut [0], &mut memory), Reconciled::Full);
+        assert_eq!(bytes.reconcile(end + 1, &mut [0], &mut memory), Reconciled::Full(NoRoom::OfConnection));
         assert_eq!(bytes.reconcile(end, &mut [0], &mut memory), Reconciled::AsItWas, "it touches the last one");
         assert_eq!(bytes.reconcile(0, &mut [0], &mut memory), Reconciled::AsItWas, "it fills a hole");
     }
@@ -282,7 +293,8 @@ mod tests {
     proptest! {
         #[test]
         fn it_does_what_the_model_does(steps in proptest::collection::vec((0_u32..900, 1_usize..700, any::<u8>(), 0_usize..300), 1..60)) {
-            let (mut bytes, mut memory, mut model) = (Bytes::new(), memory(), Model::default());
+            let (mut memory, mut model) = (memory(), Model::default());
+            let mut bytes = store(&memory);
             for (offset, len, seed, acknowledged) in steps {
                 let mut data: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect();
                 let mut expected = data.clone();

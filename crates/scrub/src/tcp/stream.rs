@@ -11,11 +11,13 @@ use crate::tcp::events;
 use crate::tcp::events::Event;
 use crate::tcp::half::{Fin, Half};
 use crate::tcp::made::Made;
+use crate::tcp::memory::NoRoom;
 use crate::tcp::options::Timestamps;
 use crate::tcp::question;
 use crate::tcp::retained::{Bytes, Reconciled};
 use crate::tcp::segment::flag;
 use crate::tcp::serial::{ahead, later};
+use crate::tcp::sources;
 use crate::tcp::work::Work;
 
 /// Follows a half that is not scrubbed: its host is believed.
@@ -128,15 +130,16 @@ fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropR
     if work.context.on(Rule::TcpRetransmission) {
         let offset = work.segment.sequence.wrapping_sub(sender.unacknowledged);
         let memory = &mut *work.memory;
-        let retained = sender.retained.get_or_insert_with(|| Box::new(Bytes::new()));
+        let (key, holder) = (work.key, work.holder);
+        let retained = sender.retained.get_or_insert_with(|| Box::new(Bytes::new(memory.account(key, holder))));
         let mut reconciled = Reconciled::AsItWas;
         work.segment.change_data(|data| {
             reconciled = retained.reconcile(offset, data, memory);
             reconciled == Reconciled::Rewritten
         });
         work.context.acts_if(reconciled == Reconciled::Rewritten, Rule::TcpRetransmission);
-        if reconciled == Reconciled::Full {
-            return Err(no_room(work, sender));
+        if let Reconciled::Full(why) = reconciled {
+            return Err(no_room(work, sender, why));
         }
     }
     sender.end = later(sender.end, end);
@@ -155,13 +158,22 @@ fn in_sequence(context: &Context<'_>, sender: &Half, end: u32) -> u32 {
     }
 }
 
-fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> DropReason {
+fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropReason {
     if sender.retained.as_ref().is_some_and(|retained| retained.memory_len() == 0) {
         sender.retained = None;
     }
-    let event = Event::MemoryFull { flow: work.key.id() };
-    work.events.report_rarely(work.context.now, events::Kind::MemoryFull, event);
-    work.context.refused(Rule::TcpRetransmission, DropReason::TcpRetainedFull)
+    let source = match why {
+        NoRoom::OfSource(level) => sources::network(work.key, work.holder, level),
+        NoRoom::OfConnection | NoRoom::OfAll => None,
+    };
+    let (kind, event, reason) = match source {
+        Some(source) => {
+            (events::Kind::SourceMemoryFull, Event::SourceMemoryFull { source }, DropReason::MemoryOfSource)
+        }
+        None => (events::Kind::MemoryFull, Event::MemoryFull { flow: work.key.id() }, DropReason::TcpRetainedFull),
+    };
+    work.events.report_rarely(work.context.now, kind, event);
+    work.context.refused(Rule::TcpRetransmission, reason)
 }
 
 /// Lets a FIN count only in sequence. One behind a hole stays here; when the hole is filled it is sent in its sender's name, so

@@ -9,13 +9,13 @@ use std::time::Duration;
 use bump::{Instant, Side, time};
 
 use crate::keys;
-use crate::limits::IDLE_BEFORE_EVICTION;
+use crate::limits::{IDLE_BEFORE_EVICTION, SOURCE_FLOWS_MIN};
 use crate::settings::{FlowLimits, Network};
 use crate::tcp::class::{CLASSES, Class};
 use crate::tcp::flow::Flow;
 use crate::tcp::key::Key;
 use crate::tcp::place::{Index, NONE, Place};
-use crate::tcp::sources::Sources;
+use crate::tcp::sources::{self, Share, Sources};
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every slot is used, and one more pointer would cost a cache line")]
@@ -53,7 +53,7 @@ impl Table {
         let max = limits.max.clamp(1, NONE as usize - 1);
         let list = List { head: NONE, tail: NONE, len: 0 };
         Table {
-            sources: Sources::new(hashing.clone(), max, limits.source_part),
+            sources: Sources::new(hashing.clone(), max, Share { part: limits.source_part, least: SOURCE_FLOWS_MIN }),
             hashing,
             idle,
             heads: vec![NONE; max.next_power_of_two()],
@@ -88,16 +88,24 @@ impl Table {
     /// One that is older than the scrubber needs none while half of the table is free.
     pub(crate) fn exhausted(&self, key: &Key, holder: Side, is_older: bool) -> Option<Network> {
         let free = self.free();
-        if is_older && free >= self.max / 2 { None } else { self.sources.exhausted(key, holder, free) }
+        if is_older && free >= self.max / 2 {
+            return None;
+        }
+        let level = self.sources.exhausted(&self.sources.account(key, holder), 1, free)?;
+        sources::network(key, holder, level)
     }
 
     /// A connection of `key` that `holder` holds is of another class, or comes or goes.
     fn count(&mut self, (key, holder): (Key, Side), before: Option<Class>, after: Option<Class>) {
         let [was_held, is_held] = [before, after].map(|class| class.is_some_and(Class::is_held));
-        match (was_held, is_held) {
-            (false, true) => self.sources.add(&key, holder),
-            (true, false) => self.sources.subtract(&key, holder),
-            _ => {}
+        if was_held == is_held {
+            return;
+        }
+        let account = self.sources.account(&key, holder);
+        if is_held {
+            self.sources.add(&account, 1);
+        } else {
+            self.sources.subtract(&account, 1);
         }
     }
 

@@ -1,5 +1,7 @@
 //! What those who judge a segment work with.
 
+use bump::Side;
+
 use crate::context::Context;
 use crate::tcp::events::Events;
 use crate::tcp::key::Key;
@@ -13,6 +15,8 @@ pub(crate) struct Work<'w, 'c, 's> {
     pub(crate) context: &'w mut Context<'c>,
     pub(crate) segment: &'w mut Segment<'s>,
     pub(crate) key: &'w Key,
+    /// On whose account the connection is.
+    pub(crate) holder: Side,
     /// The connection's shift; numbers in `segment` are those of the trusted host.
     pub(crate) shift: &'w mut Shift,
     pub(crate) memory: &'w mut Memory,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use scrub::settings::{Adopt, IcmpTiming, OutOfOrder, Pair};
-use scrub::{Preset, Rule, Settings};
+use scrub::{FlowLimits, Preset, Rule, Settings};
 use serde::{Deserialize, Serialize};
 use system::takeover;
 
@@ -61,18 +61,24 @@ const PART_MAX: u64 = 1 << 20;
 pub(crate) struct Shares {
     /// Of the free places for connections one part in so many; as many as it likes if zero.
     pub(crate) flows: Bounded<0, PART_MAX>,
+    /// The same of the free memory for unacknowledged data.
+    pub(crate) memory: Bounded<0, PART_MAX>,
 }
 
 impl Default for Shares {
     fn default() -> Self {
-        Shares { flows: Bounded::of_preset(scrub::limits::SOURCE_PART.into()) }
+        Shares {
+            flows: Bounded::of_preset(scrub::limits::SOURCE_PART.into()),
+            memory: Bounded::of_preset(scrub::limits::SOURCE_MEMORY_PART.into()),
+        }
     }
 }
 
 impl Shares {
-    /// As the scrubber is told.
-    pub(crate) fn source_part(&self) -> u32 {
-        u32::try_from(self.flows.get()).unwrap_or(u32::MAX)
+    /// Tells the scrubber.
+    pub(crate) fn enter(&self, limits: &mut FlowLimits) {
+        let part = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        (limits.source_part, limits.memory_part) = (part(self.flows.get()), part(self.memory.get()));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use bump::{Instant, Now, Sink};
+use scrub::settings::Network;
 use scrub::{Event, FlowId, Scrubber};
 use system::null::NullBump;
 
@@ -10,6 +11,17 @@ use super::ended::Ended;
 use super::kind::{Order, Scrubbed, Scrubbing, Wish};
 use crate::daemon::{Described, Guard};
 use crate::protocol::About;
+
+/// What is told of a host, or of a network of which nobody knows who is to blame.
+fn of_source(word: &'static str, source: &Network, what: &str) -> Described {
+    let ip = source.address.to_string();
+    let (who, about) = if source.is_host() {
+        (ip.clone(), About { ip: Some(ip), ..About::default() })
+    } else {
+        (format!("the network {ip}/{}", source.prefix_len), About::default())
+    };
+    Described { word, text: format!("{who} {what}"), about }
+}
 
 impl Guard<Scrubbed> for Scrubber {
     fn describe(event: &Event) -> Described {
@@ -22,13 +34,12 @@ impl Guard<Scrubbed> for Scrubber {
             Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
             Event::SourceFull { source } => {
                 let what = "holds as many connections as it may: its new ones are refused (shares.flows)";
-                let ip = source.address.to_string();
-                let (who, about) = if source.is_host() {
-                    (ip.clone(), About { ip: Some(ip), ..About::default() })
-                } else {
-                    (format!("the network {ip}/{}", source.prefix_len), About::default())
-                };
-                return Described { word: "source-full", text: format!("{who} {what}"), about };
+                return of_source("source-full", source, what);
+            }
+            Event::SourceMemoryFull { source } => {
+                let what = "holds as much memory for unacknowledged data as it may: what needs more is dropped \
+                            (shares.memory)";
+                return of_source("source-memory-full", source, what);
             }
             Event::MemoryFull { flow } => {
                 let what =

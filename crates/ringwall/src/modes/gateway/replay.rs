@@ -128,7 +128,7 @@ impl ReplayArgs {
         };
         let preset = self.preset.unwrap_or(gate.preset);
         let mut settings = Gate { preset, ..gate }.settings(scrub::limits::MTU);
-        settings.flows.source_part = shares.source_part();
+        shares.enter(&mut settings.flows);
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }

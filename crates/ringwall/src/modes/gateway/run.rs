@@ -219,7 +219,7 @@ fn keys_and_settings(plan: &Plan, gateway: &Gateway, secret: Option<&Secret>) ->
         Mtu::try_from(u64::from(gateway.mtu())).map_err(wrong)?;
     }
     let mut settings = gate.settings(gateway.mtu() as usize);
-    settings.flows.source_part = plan.as_read.shares.source_part();
+    plan.as_read.shares.enter(&mut settings.flows);
     match kept {
         Kept::Before(keys) => {
             if gate.adopt.is_none() {
