@@ -15,7 +15,7 @@ check: ## Format, lints, unit and property tests, no namespaces: minutes
 test: ## Set up, then everything: format, lints, tests, simulation, fuzz smoke, the demo
 	@packaging/test.sh
 
-test-machine: ## Guard real machines under QEMU through restarts (ARGS="--only networkd"); half an hour
+test-machine: ## Guard real machines under QEMU through restarts (ARGS="--only networkd"); hours without KVM
 	@packaging/machine.sh $(ARGS)
 
 fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs cargo-fuzz and nightly Rust
@@ -24,7 +24,7 @@ fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs
 sim: ## The LAN in memory: ARGS="--seed 1 --runs 1000"
 	@packaging/lab.sh sim $(or $(ARGS),--seed 1 --runs 1000)
 
-bench: ## Tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces", "site" or "peers"
+bench: ## Tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces", "site", "peers" or "machine"
 	@packaging/lab.sh bench $(or $(ARGS),cll)
 
 model: ## Check the models of model/ and print each query's verdict (ARGS="--quick"); installs Verifpal below target/

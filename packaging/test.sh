@@ -177,6 +177,18 @@ check_dissector() {
     esac
 }
 
+# Two restarts of two machines are five minutes with KVM and a quarter of an hour without.
+check_machines() {
+    say "machines: NetworkManager and networkd, guarded through a restart"
+    if ! is_root; then
+        skip "machines: not root (make test-machine has all cases)"
+    elif [ -w /dev/kvm ] || [ "${RINGWALL_MACHINES:-}" = yes ]; then
+        packaging/machine.sh --built --only NetworkManager --only networkd --boots 1
+    else
+        skip "machines: no KVM (RINGWALL_MACHINES=yes has them emulated; make test-machine has all cases)"
+    fi
+}
+
 check_vectors() {
     say "golden vectors, made anew from the written protocol"
     /usr/bin/python3 vectors/make.py --check
@@ -233,6 +245,7 @@ check_all() {
     check_dissector
     run_tests
     run_programs
+    check_machines
 }
 
 before=$(traces)

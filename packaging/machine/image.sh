@@ -10,7 +10,8 @@ directory=$1
 kernel=$2
 tree=$directory/tree-$kernel
 part=$tree.part
-packages="initramfs-tools zstd network-manager dhcpcd ifupdown wpasupplicant hostapd iw wireless-regdb"
+packages="initramfs-tools zstd network-manager dhcpcd ifupdown wpasupplicant hostapd iw wireless-regdb \
+isc-dhcp-client dnsmasq-base charon-systemd strongswan-swanctl libstrongswan-standard-plugins wireguard-tools iperf3"
 
 mounted=""
 unmount() {
@@ -48,7 +49,8 @@ make_tree() {
     rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
     for unit in dhcpcd NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
-        wpa_supplicant hostapd apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer; do
+        wpa_supplicant hostapd strongswan iperf3 apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer \
+        e2scrub_reap fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true
     done
     inside passwd -q -d root

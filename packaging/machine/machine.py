@@ -1,6 +1,7 @@
 """The machines, their LAN in a network namespace, and what they are asked."""
 
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -13,6 +14,8 @@ BRIDGE = "lan"
 CARD = "ens3"
 SECOND_CARD = "ens4"
 SEALED = 0x07D0
+# Emulation where the machine below has no KVM, or may not use it.
+ACCELERATORS = (*(("-accel", "kvm") if os.access("/dev/kvm", os.W_OK) else ()), "-accel", "tcg,thread=multi")
 # A machine that shares its processors with a build boots in minutes.
 BOOT_LIMIT_S = 600
 REACHED_LIMIT_S = 90
@@ -22,12 +25,12 @@ class Failed(Exception):
     """What must hold does not."""
 
 
-def run(*words, check=True):
-    return subprocess.run(words, check=check, capture_output=True, text=True).stdout
+def run(*words, check=True, given=None):
+    return subprocess.run(words, check=check, capture_output=True, text=True, input=given).stdout
 
 
-def in_namespace(*words):
-    return run("ip", "netns", "exec", NAMESPACE, *words)
+def in_namespace(*words, given=None):
+    return run("ip", "netns", "exec", NAMESPACE, *words, given=given)
 
 
 def make_lan():
@@ -80,7 +83,7 @@ class Machine:
         base = str(self.directory / "base.qcow2")
         run("qemu-img", "create", "-q", "-f", "qcow2", "-b", base, "-F", "qcow2", str(disk))
         command = [
-            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", "-accel", "tcg,thread=multi",
+            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", *ACCELERATORS,
             "-cpu", "max", "-m", "768", "-display", "none", "-nodefaults", "-no-user-config",
             "-kernel", str(self.directory / "vmlinuz"), "-initrd", str(self.directory / "initrd.img"),
             "-append", f"root=/dev/vda rw console=ttyS0 panic=-1 systemd.hostname={self.name}",
@@ -221,9 +224,9 @@ def check_nothing_left(machine):
         raise Failed(f"{machine.name}: left: {left}")
 
 
-def outage(one, other, action, seconds):
+def outage(one, other, action, seconds, address=None):
     """The longest gap between two answers of `other`, in seconds, around `action`; pings are sent for so long."""
-    one.must(f"ping -n -D -i 0.2 -w {seconds} {other.ip} > /run/pings 2>&1 &")
+    one.must(f"ping -n -D -i 0.2 -w {seconds} {address or other.ip} > /run/pings 2>&1 &")
     start = time.monotonic()
     time.sleep(4)
     action()

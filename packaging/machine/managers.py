@@ -26,11 +26,15 @@ NETWORKD = "[Match]\n{known_by}\n[Network]\nAddress={ip}/24\nLinkLocalAddressing
 NETWORKD_BY_NAME = NETWORKD.replace("{known_by}", "Name={interface}")
 # Whoever takes a card away, or another's address for it, would lose this one.
 NETWORKD_BY_ADDRESS = NETWORKD.replace("{known_by}", "PermanentMACAddress={mac}")
+NETWORKD_BY_LEASE = "[Match]\nName={interface}\n[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\n"
+DHCPCD_BY_LEASE = "interface {interface}\nnoipv6\nnoipv4ll\ndenyinterfaces rw*\n"
 DHCPCD = "interface {interface}\nstatic ip_address={ip}/24\nnoipv6\ndenyinterfaces rw*\n"
+IFUPDOWN_BY_LEASE = "auto lo\niface lo inet loopback\nauto {interface}\niface {interface} inet dhcp\n"
 IFUPDOWN = "auto lo\niface lo inet loopback\n{how} {{interface}}\n" \
            "iface {{interface}} inet static\naddress {{ip}}/24\n"
 # What NetworkManager keeps of a connection, in a file each.
 PROFILES = "/etc/NetworkManager/system-connections"
+BY_LEASE = "[ipv4]\nmethod=auto\n[ipv6]\nmethod=disabled\n"
 BY_HAND = "[ipv4]\nmethod=manual\naddress1={ip}/24\n[ipv6]\nmethod=disabled\n"
 WITHOUT_ADDRESS = "[ipv4]\nmethod=disabled\n[ipv6]\nmethod=disabled\n"
 
@@ -107,6 +111,33 @@ MANAGERS = {
     "ifupdown-hotplug": {
         "interface": CARD,
         "files": {"/etc/network/interfaces": IFUPDOWN.format(how="allow-hotplug")},
+        "mode": "644",
+        "units": "networking",
+    },
+    "dhcp-NetworkManager": {
+        "interface": CARD,
+        "files": {
+            f"{PROFILES}/lan.nmconnection":
+                f"[connection]\nid=lan\ntype=ethernet\ninterface-name={{interface}}\n{BY_LEASE}",
+        },
+        "mode": "600",
+        "units": "NetworkManager",
+    },
+    "dhcp-networkd": {
+        "interface": CARD,
+        "files": {"/etc/systemd/network/50-lan.network": NETWORKD_BY_LEASE},
+        "mode": "644",
+        "units": "systemd-networkd",
+    },
+    "dhcp-dhcpcd": {
+        "interface": CARD,
+        "files": {"/etc/dhcpcd.conf": DHCPCD_BY_LEASE},
+        "mode": "644",
+        "units": "dhcpcd",
+    },
+    "dhcp-ifupdown": {
+        "interface": CARD,
+        "files": {"/etc/network/interfaces": IFUPDOWN_BY_LEASE},
         "mode": "644",
         "units": "networking",
     },

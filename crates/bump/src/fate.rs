@@ -369,7 +369,7 @@ drop_reasons! {
         "See `gate flows --address`; for a proxy, or a router that hides many hosts, lower shares.flows.";
     MemoryOfSource, "memory-of-source",
         "A host's connections hold as much memory for unacknowledged data as one host may; the sender sends again.",
-        "See `events` for the host, and `gate flows --address`; for a proxy, or a router that hides many hosts, lower shares.memory.";
+        "See `events` for the host; for a proxy, or a router that hides many hosts, lower shares.memory.";
     FlowsOfNetwork, "flows-of-network",
         "A TCP connection beyond the share of its IPv6 network, or an adopted one beyond its host's.",
         "See `events` for the network; where it is one of many hosts, lower shares.flows.";
