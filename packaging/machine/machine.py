@@ -1,7 +1,6 @@
 """The machines, their LAN in a network namespace, and what they are asked."""
 
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -14,8 +13,9 @@ BRIDGE = "lan"
 CARD = "ens3"
 SECOND_CARD = "ens4"
 SEALED = 0x07D0
-# Emulation where the machine below has no KVM, or may not use it.
-ACCELERATORS = (*(("-accel", "kvm") if os.access("/dev/kvm", os.W_OK) else ()), "-accel", "tcg,thread=multi")
+# Emulation where the machine below has no KVM that carries a machine.
+HAS_KVM = subprocess.run([pathlib.Path(__file__).with_name("kvm.sh")], check=False).returncode == 0
+ACCELERATOR = "kvm" if HAS_KVM else "tcg,thread=multi"
 # A machine that shares its processors with a build boots in minutes.
 BOOT_LIMIT_S = 600
 REACHED_LIMIT_S = 90
@@ -83,7 +83,7 @@ class Machine:
         base = str(self.directory / "base.qcow2")
         run("qemu-img", "create", "-q", "-f", "qcow2", "-b", base, "-F", "qcow2", str(disk))
         command = [
-            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", *ACCELERATORS,
+            "ip", "netns", "exec", NAMESPACE, "qemu-system-x86_64", "-machine", "pc", "-accel", ACCELERATOR,
             "-cpu", "max", "-m", "768", "-display", "none", "-nodefaults", "-no-user-config",
             "-kernel", str(self.directory / "vmlinuz"), "-initrd", str(self.directory / "initrd.img"),
             "-append", f"root=/dev/vda rw console=ttyS0 panic=-1 systemd.hostname={self.name}",
