@@ -295,7 +295,9 @@ impl Pair {
                 self.expect_records(now, &opened, batch)?;
                 for record in records {
                     self.incoming.records += 1;
-                    source.take_record(now, record);
+                    if !source.take_record(now, record) {
+                        self.incoming.note_unread();
+                    }
                 }
                 Ok(())
             }

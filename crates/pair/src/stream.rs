@@ -36,8 +36,8 @@ pub trait Source {
     /// Whether the last round has told everything.
     fn is_round_over(&self) -> bool;
 
-    /// Enters what the other gateway told.
-    fn take_record(&mut self, now: Instant, record: &[u8]);
+    /// Enters what the other gateway told; false if it cannot be read.
+    fn take_record(&mut self, now: Instant, record: &[u8]) -> bool;
 }
 
 /// The active gateway's end.
@@ -143,6 +143,8 @@ pub(crate) struct Incoming {
     expected: Option<u64>,
     pub(crate) wanted: u32,
     pub(crate) in_sync: bool,
+    /// Something that was told since the round began could not be read.
+    has_unread: bool,
     /// When something was told last.
     heard_at: Option<Instant>,
     pub(crate) records: u64,
@@ -161,6 +163,14 @@ impl Incoming {
     fn ask_again(&mut self) {
         self.wanted = self.wanted.wrapping_add(1).max(1);
         self.in_sync = false;
+        self.has_unread = false;
+    }
+
+    /// A record could not be read: the other gateway may be of another version. What it said is not
+    /// known here until it is told once more.
+    pub(crate) fn note_unread(&mut self) {
+        self.in_sync = false;
+        self.has_unread = true;
     }
 
     /// A batch, or the end of a round, with this number came.
@@ -198,7 +208,7 @@ impl Incoming {
 
     /// A round is over.
     pub(crate) fn round_over(&mut self, round: u32) -> bool {
-        let is_news = !self.in_sync && round == self.wanted;
+        let is_news = !self.in_sync && !self.has_unread && round == self.wanted;
         self.in_sync |= is_news;
         is_news
     }

@@ -225,6 +225,36 @@ fn a_standby_that_missed_records_hears_all_of_them_again() {
     assert!(world.gateway(1).report(world.now).in_sync && world.gateway(1).report(world.now).losses > 0);
 }
 
+/// It knows no flow of the other one's, whatever rounds come to their end.
+#[test]
+fn a_standby_that_cannot_read_records_is_not_in_sync_until_it_can() {
+    let mut world = World::new([100, 50]);
+    world.reads(1, false);
+    (0..100).for_each(|flow| world.change(0, flow));
+    world.run(HEARTBEAT * 10);
+    assert!(!world.gateway(1).report(world.now).in_sync && world.known(1).is_empty());
+    assert_eq!(world.hand_over(0), Err(NotNow::NotInSync));
+    // Whoever updates it starts it anew.
+    world.kill(1);
+    world.reads(1, true);
+    world.start(1);
+    world.run(HEARTBEAT * 10);
+    assert!(world.gateway(1).report(world.now).in_sync);
+    // One change that it cannot read is enough, and the next whole round makes good for it.
+    world.reads(1, false);
+    world.change(0, 5);
+    world.run(HEARTBEAT * 2);
+    assert!(!world.gateway(1).report(world.now).in_sync);
+    world.reads(1, true);
+    world.cut[Path::Sync as usize] = true;
+    world.change(0, 6);
+    world.run(HEARTBEAT * 2);
+    world.cut[Path::Sync as usize] = false;
+    world.run(HEARTBEAT * 10);
+    assert!(world.gateway(1).report(world.now).in_sync);
+    assert_eq!(world.known(0), world.known(1));
+}
+
 /// What one sends before a restart proves nothing afterwards.
 #[test]
 fn recordings_of_an_earlier_run_are_refused() {

@@ -18,6 +18,8 @@ pub(crate) struct Flows {
     pub(crate) known: BTreeMap<u16, u64>,
     changed: Vec<u16>,
     round: Option<u16>,
+    /// It is of a version to which records say nothing.
+    reads_nothing: bool,
 }
 
 impl Source for Flows {
@@ -47,10 +49,14 @@ impl Source for Flows {
         self.round.is_none()
     }
 
-    fn take_record(&mut self, _now: Instant, record: &[u8]) {
+    fn take_record(&mut self, _now: Instant, record: &[u8]) -> bool {
+        if self.reads_nothing {
+            return false;
+        }
         let (flow, count) = record.split_first_chunk().expect("a flow");
         let count = u64::from_be_bytes(count.try_into().expect("a count"));
         self.known.insert(u16::from_be_bytes(*flow), count);
+        true
     }
 }
 
@@ -173,6 +179,10 @@ impl World {
         if !gateway.is_stopped {
             gateway.machine.iter_mut().for_each(|machine| machine.set_cards(now, cards));
         }
+    }
+
+    pub(crate) fn reads(&mut self, at: usize, reads: bool) {
+        self.gateways[at].flows.reads_nothing = !reads;
     }
 
     pub(crate) fn change(&mut self, at: usize, flow: u16) {

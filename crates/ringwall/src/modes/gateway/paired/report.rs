@@ -117,6 +117,7 @@ impl PairStatus {
         let sync = match (self.in_sync, self.sync_link_silent) {
             (_, true) => "not in sync as the sync link is silent",
             (true, false) => "in sync",
+            (false, false) if self.bad_records > 0 => "not in sync as its records cannot be read",
             (false, false) => "not in sync",
         };
         let peer = self.peer.as_ref().map_or("the other gateway is not heard".to_owned(), |peer| {
@@ -140,6 +141,9 @@ impl PairStatus {
         let what = "the sync link of the pair is silent, so the gateway on standby misses what changes";
         let remedy = "look at the cable and the addresses of pair.local and pair.peer";
         found.enter(self.sync_link_silent, Level::Warning, what, remedy);
+        let unread = self.bad_records > 0 && !self.in_sync;
+        let what = format!("{} records of the other gateway could not be read", self.bad_records);
+        found.enter(unread, Level::Warning, &what, "have both gateways run the same version");
         let forged = self.refused.get("forged").copied().unwrap_or(0);
         let what = format!("{forged} messages of the pair were forged");
         found.enter(forged > 0, Level::Warning, &what, "look who is on the segments, and whether both have one key");

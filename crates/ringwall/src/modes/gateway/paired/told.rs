@@ -61,7 +61,7 @@ impl Source for Told<'_> {
         self.stations.is_all_told() && self.scrubber.as_ref().is_none_or(|scrubber| scrubber.is_round_over())
     }
 
-    fn take_record(&mut self, now: Instant, record: &[u8]) {
+    fn take_record(&mut self, now: Instant, record: &[u8]) -> bool {
         let is_read = match record.split_first() {
             Some((&FLOW, flow)) => {
                 self.scrubber.as_mut().is_none_or(|scrubber| scrubber.take_record(now, flow).is_ok())
@@ -70,5 +70,6 @@ impl Source for Told<'_> {
             _ => false,
         };
         *self.bad_records += u64::from(!is_read);
+        is_read
     }
 }
