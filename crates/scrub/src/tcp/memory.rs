@@ -32,11 +32,11 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
     /// The connection has all that one may have.
-    OfConnection,
+    Connection,
     /// There is none for `purpose`, whoever asks.
-    OfAll,
+    All,
     /// A host, or network, has all that it may: that of this level of its account.
-    OfSource(usize),
+    Source(usize),
 }
 
 /// The account of all connections, and of those who opened them.
@@ -87,16 +87,16 @@ impl Memory {
     /// Whose memory is used up.
     pub(crate) fn take(&mut self, len: usize, purpose: Purpose, account: &Account) -> Result<Box<[u8]>, NoRoom> {
         if len > RETAINED_MAX_BYTES {
-            return Err(NoRoom::OfConnection);
+            return Err(NoRoom::Connection);
         }
         let len = len.next_power_of_two().max(RETAINED_MIN_BYTES);
         let max = if purpose == Purpose::BehindHole { self.max / 4 * 3 } else { self.max };
         let free = max.saturating_sub(self.used);
         if len > free {
-            return Err(NoRoom::OfAll);
+            return Err(NoRoom::All);
         }
         if let Some(level) = self.sources.exhausted(account, units(len) as usize, free / RETAINED_MIN_BYTES) {
-            return Err(NoRoom::OfSource(level));
+            return Err(NoRoom::Source(level));
         }
         self.used += len;
         self.sources.add(account, units(len));
@@ -203,7 +203,7 @@ mod tests {
         let held: Vec<_> = std::iter::from_fn(|| take(&mut memory, &one).ok()).collect();
         // A fifth of 64 buffers, and the one that reaches it.
         assert_eq!(held.len(), 64 / 5 + 1);
-        assert_eq!(take(&mut memory, &one), Err(NoRoom::OfSource(0)));
+        assert_eq!(take(&mut memory, &one), Err(NoRoom::Source(0)));
         let of_other = take(&mut memory, &other).expect("it has nothing yet");
         memory.give(of_other, &other);
         held.into_iter().for_each(|buffer| memory.give(buffer, &one));
@@ -218,7 +218,7 @@ mod tests {
             for _ in 0..4 {
                 memory.take(16 << 10, Purpose::InSequence, &account).expect("the least share");
             }
-            let refused = if host < 4 { NoRoom::OfSource(0) } else { NoRoom::OfAll };
+            let refused = if host < 4 { NoRoom::Source(0) } else { NoRoom::All };
             assert_eq!(memory.take(512, Purpose::InSequence, &account), Err(refused));
         }
     }

@@ -103,7 +103,7 @@ impl Bytes {
     fn make_room(&mut self, range: &Range<u32>, memory: &mut Memory) -> Result<(), NoRoom> {
         let is_behind_hole = range.start > self.in_sequence;
         if is_behind_hole && self.islands.len() >= ISLANDS_MAX && self.is_apart(range) {
-            return Err(NoRoom::OfConnection);
+            return Err(NoRoom::Connection);
         }
         if range.end as usize <= self.ring.len() {
             return Ok(());
@@ -254,7 +254,7 @@ mod tests {
         let mut bytes = store(&memory);
         assert_eq!(bytes.reconcile(0, &mut [1; 500], &mut memory), Reconciled::AsItWas);
         let mut more = [2; 600];
-        assert_eq!(bytes.reconcile(400, &mut more, &mut memory), Reconciled::Full(NoRoom::OfAll));
+        assert_eq!(bytes.reconcile(400, &mut more, &mut memory), Reconciled::Full(NoRoom::All));
         assert_eq!((more, bytes.in_sequence()), ([2; 600], 500));
         bytes.give_back(&mut memory);
         assert_eq!(memory.used(), 0);
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(bytes.reconcile(2 * island + 1, &mut [0], &mut memory), Reconciled::AsItWas);
         }
         let end = bytes.end();
-        assert_eq!(bytes.reconcile(end + 1, &mut [0], &mut memory), Reconciled::Full(NoRoom::OfConnection));
+        assert_eq!(bytes.reconcile(end + 1, &mut [0], &mut memory), Reconciled::Full(NoRoom::Connection));
         assert_eq!(bytes.reconcile(end, &mut [0], &mut memory), Reconciled::AsItWas, "it touches the last one");
         assert_eq!(bytes.reconcile(0, &mut [0], &mut memory), Reconciled::AsItWas, "it fills a hole");
     }

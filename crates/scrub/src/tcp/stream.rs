@@ -163,8 +163,8 @@ fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropR
         sender.retained = None;
     }
     let source = match why {
-        NoRoom::OfSource(level) => sources::network(work.key, work.holder, level),
-        NoRoom::OfConnection | NoRoom::OfAll => None,
+        NoRoom::Source(level) => sources::network(work.key, work.holder, level),
+        NoRoom::Connection | NoRoom::All => None,
     };
     let (kind, event, reason) = match source {
         Some(source) => {
