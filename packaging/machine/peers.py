@@ -13,7 +13,7 @@ import time
 
 from case import Site
 from ipsec import await_tunnel, inner, put_tunnel
-from machine import CARD, Failed, Machine, await_reached, make_lan, remove_lan
+from machine import ACCELERATOR, CARD, Failed, Machine, await_reached, make_lan, remove_lan
 
 SECONDS = 10
 PINGS = 200
@@ -209,7 +209,7 @@ def main():
         await_reached(*machines, "in clear")
         kernel, processor = (machines[0].must(command).strip() for command in (
             "uname -r", "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1"))
-        print(f"== Linux {kernel}, one processor each: {processor}, emulated", flush=True)
+        print(f"== Linux {kernel}, one processor each: {processor} ({ACCELERATOR})", flush=True)
         table = list(rows(rounds(machines, options.rounds)))
     finally:
         for machine in machines:
@@ -217,7 +217,7 @@ def main():
         remove_lan()
     show(table)
     if options.json:
-        options.json.write_text(json.dumps({"kernel": kernel, "processor": processor, "rows": table}, indent=2) + "\n")
+        options.json.write_text(json.dumps({"kernel": kernel, "processor": processor, "accelerator": ACCELERATOR, "rows": table}, indent=2) + "\n")
 
 
 main()

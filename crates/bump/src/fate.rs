@@ -368,7 +368,7 @@ drop_reasons! {
     FlowsOfSource, "flows-of-source", "A host holds as many TCP connections that it opened as one host may.",
         "See `gate flows --address`; for a proxy, or a router that hides many hosts, lower shares.flows.";
     MemoryOfSource, "memory-of-source",
-        "A host's connections hold as much memory for unacknowledged data as one host may; the sender sends again.",
+        "The connections of a host, or of an IPv6 network, hold as much memory for unacknowledged data as they may.",
         "See `events` for the host; for a proxy, or a router that hides many hosts, lower shares.memory.";
     FlowsOfNetwork, "flows-of-network",
         "A TCP connection beyond the share of its IPv6 network, or an adopted one beyond its host's.",

@@ -46,11 +46,19 @@ pub const FLOWS_MAX: usize = 1 << 20;
 pub const SOURCE_PART: u32 = 16;
 /// What a host may hold in any case.
 pub const SOURCE_FLOWS_MIN: usize = 16;
+/// How many times that a host may hold, and a network of IPv6 of 64 bits, and one of 48.
+pub const SOURCE_FLOWS_OF_LEVEL: [usize; 3] = [1, 4, 8];
 /// A host may hold as much memory by connections that it opened as one part of so many of what is
 /// free: alone a fifth of all, 179 MiB of the usual.
 pub const SOURCE_MEMORY_PART: u32 = 4;
-/// What a host may hold in any case, in bytes: a window without scale.
+/// What a host may hold while there is any, in bytes: a window without scale.
 pub const SOURCE_MEMORY_MIN_BYTES: usize = 64 << 10;
+/// As [`SOURCE_FLOWS_OF_LEVEL`]; a part is larger here, so networks have less beyond it.
+pub const SOURCE_MEMORY_OF_LEVEL: [usize; 3] = [1, 2, 3];
+/// A buffer of which one part in so many at most is used is exchanged for a smaller one.
+pub const RETAINED_UNUSED_PART: usize = 8;
+/// If it is at least so long, in bytes.
+pub const RETAINED_SHRINK_MIN_BYTES: usize = 256 << 10;
 /// Memory for segments that wait until their receiver has said how far it is, after a takeover, in
 /// bytes: first flights of some thousand connections.
 pub const PARKED_MAX_BYTES: usize = 16 << 20;

@@ -145,6 +145,30 @@ fn one_host_leaves_memory_behind_holes_to_others() {
     assert_eq!(leaves_hole(&mut gate, 1, 203), None);
 }
 
+/// A network of 64 bits has twice the share of a host, one of 48 bits three times, whatever addresses
+/// of it connections come from.
+#[test]
+fn networks_of_ipv6_leave_memory_to_others() {
+    let address = |site: u16, network: u16, number: usize| -> IpAddr {
+        IpAddr::from([0x2001, 0xdb8, site, network, 0, 0, 0, number as u16])
+    };
+    // Rings of 64 KiB that there is room for behind holes. With n of them a network gets one more if
+    // n + 1 is no more than so many fourths of the rest.
+    let room = RETAINED / 4 * 3 / KEPT;
+    for (steps, times) in [([0, 1], 2), ([1, 1], 3)] {
+        let mut gate = in_small_memory();
+        gate.ends.server = SocketAddr::new(address(0xffff, 0, 1), 80);
+        let leaves_hole = |gate: &mut Gate, host: IpAddr| {
+            assert!(opens(gate, host, 0));
+            gate.client(seg(ACK, C + FAR, S).data(b"x")).dropped
+        };
+        let hosts = (0..200).map(|number| address(1, steps[0] * number, usize::from(steps[1] * number) + 1));
+        let held = hosts.map(|host| leaves_hole(&mut gate, host)).take_while(Option::is_none).count();
+        assert_eq!(held, (room * times - 4) / (4 + times) + 1);
+        assert_eq!(leaves_hole(&mut gate, address(2, 0, 1)), None, "of another network");
+    }
+}
+
 /// Who opened a connection and acknowledges nothing pays for what is sent to him, where that is
 /// scrubbed.
 #[test]

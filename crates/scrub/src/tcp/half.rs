@@ -150,6 +150,8 @@ impl Half {
         if retained.end() == 0 {
             retained.give_back(memory);
             self.retained = None;
+        } else {
+            retained.shrink(memory);
         }
     }
 }

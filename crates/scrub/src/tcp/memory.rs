@@ -7,6 +7,7 @@ use bump::Side;
 use crate::keys;
 use crate::limits::{
     FRAGMENTS_MEMORY_PART, POOL_MAX_BYTES, RETAINED_MAX_BYTES, RETAINED_MIN_BYTES, SOURCE_MEMORY_MIN_BYTES,
+    SOURCE_MEMORY_OF_LEVEL,
 };
 use crate::settings::Settings;
 use crate::tcp::key::Key;
@@ -26,6 +27,14 @@ pub(crate) enum Purpose {
     /// Bytes behind a hole. They may not take the last quarter: whoever leaves holes on purpose must not stop connections
     /// that are in sequence.
     BehindHole,
+}
+
+/// On whose account a connection is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holder {
+    pub(crate) side: Side,
+    /// The connection is older than the scrubber.
+    pub(crate) is_older: bool,
 }
 
 /// Why there is no buffer.
@@ -54,7 +63,7 @@ impl Memory {
     /// What fragments leave of the memory, and a share of it for each host.
     pub(crate) fn of(settings: &Settings, key: keys::Key) -> Memory {
         let least = SOURCE_MEMORY_MIN_BYTES / RETAINED_MIN_BYTES;
-        let share = Share { part: settings.flows.memory_part, least };
+        let share = Share { part: settings.flows.memory_part, least, of_level: SOURCE_MEMORY_OF_LEVEL };
         // Fewer hosts have much memory than have a connection.
         let counters = settings.flows.max / COUNTERS_PART;
         let max = settings.memory_max_bytes - settings.memory_max_bytes / FRAGMENTS_MEMORY_PART;
@@ -77,15 +86,24 @@ impl Memory {
     }
 
     /// The account of whoever holds the connection of `key`.
-    pub(crate) fn account(&self, key: &Key, holder: Side) -> Account {
-        self.sources.account(key, holder)
+    pub(crate) fn account(&self, key: &Key, holder: Holder) -> Account {
+        let mut account = self.sources.account(key, holder.side);
+        account.is_older = holder.is_older;
+        account
     }
 
-    /// A buffer of at least `len` bytes, its length a power of two, with anything in it.
+    /// A buffer of at least `len` bytes, its length a power of two, with anything in it, for
+    /// `purpose`. The account will give `instead` bytes back for it.
     ///
     /// # Errors
     /// Whose memory is used up.
-    pub(crate) fn take(&mut self, len: usize, purpose: Purpose, account: &Account) -> Result<Box<[u8]>, NoRoom> {
+    pub(crate) fn take(
+        &mut self,
+        len: usize,
+        instead: usize,
+        purpose: Purpose,
+        account: &Account,
+    ) -> Result<Box<[u8]>, NoRoom> {
         if len > RETAINED_MAX_BYTES {
             return Err(NoRoom::Connection);
         }
@@ -95,7 +113,11 @@ impl Memory {
         if len > free {
             return Err(NoRoom::All);
         }
-        if let Some(level) = self.sources.exhausted(account, units(len) as usize, free / RETAINED_MIN_BYTES) {
+        // A restart must cut nobody, as long as there is much.
+        let is_exempt = account.is_older && free >= max / 2;
+        let more = units(len.saturating_sub(instead)) as usize;
+        let exhausted = self.sources.exhausted(account, more, free / RETAINED_MIN_BYTES);
+        if let Some(level) = exhausted.filter(|_| !is_exempt) {
             return Err(NoRoom::Source(level));
         }
         self.used += len;
@@ -146,21 +168,21 @@ impl fmt::Debug for Memory {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{account_of, memory};
+    use super::testing::{self, account_of, memory};
     use super::*;
 
     #[test]
     fn the_account_is_kept_and_the_last_quarter_is_for_what_is_in_sequence() {
         let mut memory = memory(4096, 0);
         let account = account_of(&memory, 1);
-        let first = memory.take(3000, Purpose::InSequence, &account).expect("room");
+        let first = memory.take(3000, 0, Purpose::InSequence, &account).expect("room");
         assert_eq!((first.len(), memory.used()), (4096, 4096));
-        assert!(memory.take(1, Purpose::InSequence, &account).is_err());
+        assert!(memory.take(1, 0, Purpose::InSequence, &account).is_err());
         memory.give(first, &account);
-        let hole = memory.take(2048, Purpose::BehindHole, &account).expect("room");
-        let other = memory.take(600, Purpose::BehindHole, &account).expect("room");
-        assert!(memory.take(1, Purpose::BehindHole, &account).is_err());
-        let last = memory.take(1, Purpose::InSequence, &account).expect("the last quarter");
+        let hole = memory.take(2048, 0, Purpose::BehindHole, &account).expect("room");
+        let other = memory.take(600, 0, Purpose::BehindHole, &account).expect("room");
+        assert!(memory.take(1, 0, Purpose::BehindHole, &account).is_err());
+        let last = memory.take(1, 0, Purpose::InSequence, &account).expect("the last quarter");
         assert_eq!(last.len(), RETAINED_MIN_BYTES);
         [hole, other, last].into_iter().for_each(|buffer| memory.give(buffer, &account));
         assert_eq!(memory.used(), 0);
@@ -173,16 +195,16 @@ mod tests {
     fn idle_buffers_count_towards_the_account() {
         let mut memory = memory(8192, 0);
         let account = account_of(&memory, 1);
-        let buffers: Vec<_> = (0..16).filter_map(|_| memory.take(512, Purpose::InSequence, &account).ok()).collect();
+        let buffers: Vec<_> = (0..16).filter_map(|_| memory.take(512, 0, Purpose::InSequence, &account).ok()).collect();
         assert_eq!(buffers.len(), 16);
         buffers.into_iter().for_each(|buffer| memory.give(buffer, &account));
         assert_eq!((memory.used(), memory.idle()), (0, 8192));
-        let large = memory.take(4096, Purpose::InSequence, &account).expect("nobody uses anything");
+        let large = memory.take(4096, 0, Purpose::InSequence, &account).expect("nobody uses anything");
         assert_eq!((memory.used(), memory.idle()), (4096, 4096));
         memory.give(large, &account);
-        let small = memory.take(512, Purpose::InSequence, &account).expect("one that waits");
+        let small = memory.take(512, 0, Purpose::InSequence, &account).expect("one that waits");
         assert_eq!((small.len(), memory.used(), memory.idle()), (512, 512, 8192 - 512));
-        memory.take(2048, Purpose::InSequence, &account).expect("room");
+        memory.take(2048, 0, Purpose::InSequence, &account).expect("room");
         assert_eq!((memory.used(), memory.idle()), (2560, 3584), "the largest goes first");
     }
 
@@ -190,8 +212,8 @@ mod tests {
     fn no_connection_has_more_than_its_share() {
         let mut memory = memory(usize::MAX, 0);
         let account = account_of(&memory, 1);
-        assert!(memory.take(RETAINED_MAX_BYTES + 1, Purpose::InSequence, &account).is_err());
-        let buffer = memory.take(RETAINED_MAX_BYTES, Purpose::InSequence, &account).expect("room");
+        assert!(memory.take(RETAINED_MAX_BYTES + 1, 0, Purpose::InSequence, &account).is_err());
+        let buffer = memory.take(RETAINED_MAX_BYTES, 0, Purpose::InSequence, &account).expect("room");
         assert_eq!(buffer.len(), RETAINED_MAX_BYTES);
     }
 
@@ -199,7 +221,7 @@ mod tests {
     fn a_host_holds_no_more_than_its_share_and_others_have_theirs() {
         let mut memory = memory(1 << 20, 4);
         let [one, other] = [1, 2].map(|host| account_of(&memory, host));
-        let take = |memory: &mut Memory, account| memory.take(16 << 10, Purpose::InSequence, account);
+        let take = |memory: &mut Memory, account| memory.take(16 << 10, 0, Purpose::InSequence, account);
         let held: Vec<_> = std::iter::from_fn(|| take(&mut memory, &one).ok()).collect();
         // A fifth of 64 buffers, and the one that reaches it.
         assert_eq!(held.len(), 64 / 5 + 1);
@@ -210,16 +232,40 @@ mod tests {
         assert!(take(&mut memory, &one).is_ok(), "what was given back counts no more");
     }
 
+    /// Nobody knows who opened what is older than the scrubber.
+    #[test]
+    fn older_connections_need_no_share_while_half_is_free() {
+        let mut memory = memory(1 << 20, 4);
+        let older = testing::account(&memory, 1, true);
+        let take = |memory: &mut Memory| memory.take(16 << 10, 0, Purpose::InSequence, &older).ok();
+        let held: Vec<_> = std::iter::from_fn(|| take(&mut memory)).collect();
+        assert_eq!(held.len(), 64 / 2 + 1);
+    }
+
+    /// A larger buffer in the place of one counts by what it has more.
+    #[test]
+    fn a_buffer_grows_up_to_the_least_share() {
+        let mut memory = memory(1 << 20, 1_000_000);
+        let account = account_of(&memory, 1);
+        let mut held = memory.take(32 << 10, 0, Purpose::InSequence, &account).expect("half of it");
+        for len in [64 << 10, 128 << 10] {
+            let larger = memory.take(len, held.len(), Purpose::InSequence, &account);
+            assert_eq!(larger.is_ok(), len == SOURCE_MEMORY_MIN_BYTES);
+            let Ok(larger) = larger else { return };
+            memory.give(std::mem::replace(&mut held, larger), &account);
+        }
+    }
+
     #[test]
     fn the_least_share_is_there_while_any_memory_is() {
         let mut memory = memory(256 << 10, 1_000_000);
         for host in 1..=4 {
             let account = account_of(&memory, host);
             for _ in 0..4 {
-                memory.take(16 << 10, Purpose::InSequence, &account).expect("the least share");
+                memory.take(16 << 10, 0, Purpose::InSequence, &account).expect("the least share");
             }
             let refused = if host < 4 { NoRoom::Source(0) } else { NoRoom::All };
-            assert_eq!(memory.take(512, Purpose::InSequence, &account), Err(refused));
+            assert_eq!(memory.take(512, 0, Purpose::InSequence, &account), Err(refused));
         }
     }
 }
@@ -233,13 +279,22 @@ pub(crate) mod testing {
 
     /// `max` bytes, of which a host has one part in so many.
     pub(crate) fn memory(max: usize, part: u32) -> Memory {
-        let share = Share { part, least: SOURCE_MEMORY_MIN_BYTES / RETAINED_MIN_BYTES };
+        let least = SOURCE_MEMORY_MIN_BYTES / RETAINED_MIN_BYTES;
+        let share = Share { part, least, of_level: SOURCE_MEMORY_OF_LEVEL };
         Memory::new(max, Sources::new(keys::Key::new(&[7; keys::KEY_LEN]), 0, share))
     }
 
     /// The account of an untrusted host.
     pub(crate) fn account_of(memory: &Memory, host: u8) -> Account {
+        account(memory, host, false)
+    }
+
+    /// The same, of connections that may be older than the scrubber.
+    pub(crate) fn account(memory: &Memory, host: u8, is_older: bool) -> Account {
         let (trusted, untrusted) = (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(198, 18, 0, host).into());
-        memory.account(&Key { trusted, untrusted, trusted_port: 1, untrusted_port: 2, vlans: 0 }, Side::UNTRUSTED)
+        memory.account(
+            &Key { trusted, untrusted, trusted_port: 1, untrusted_port: 2, vlans: 0 },
+            Holder { side: Side::UNTRUSTED, is_older },
+        )
     }
 }

@@ -65,7 +65,7 @@ use events::{Event, Events};
 use flow::{Bytes, Ending, Flow, State};
 use handshake::AwaitSynAck;
 use key::Key;
-use memory::Memory;
+use memory::{Holder, Memory};
 use parked::Parking;
 use place::{Index, Place};
 use segment::{Segment, flag};
@@ -171,7 +171,7 @@ impl Flows {
         let mut work = Work {
             segment,
             key,
-            holder: flow.holder,
+            holder: Holder { side: flow.holder, is_older: flow.is_older() },
             shift: &mut flow.shift,
             memory: &mut self.memory,
             events: &mut self.events,
@@ -247,7 +247,9 @@ impl Flows {
         if context.from == Side::UNTRUSTED {
             shift.back(segment);
         }
-        let holder = if segment.opens() { context.from } else { Side::UNTRUSTED };
+        let opens = segment.opens();
+        let side = if opens { context.from } else { Side::UNTRUSTED };
+        let holder = Holder { side, is_older: !opens };
         let (memory, events, made) = (&mut self.memory, &mut self.events, &mut self.made);
         let piece_len = segment.data().len();
         let mut work = Work { segment, key, holder, shift: &mut shift, memory, events, made, piece_len, context };
@@ -266,7 +268,7 @@ impl Flows {
             shift,
             hop_limit: 0,
             opened_by: context.from,
-            holder,
+            holder: holder.side,
             packets: [0; 2],
             bytes: Bytes::default(),
             opened: now,

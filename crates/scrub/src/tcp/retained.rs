@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::limits::ISLANDS_MAX;
+use crate::limits::{ISLANDS_MAX, RETAINED_SHRINK_MIN_BYTES, RETAINED_UNUSED_PART};
 use crate::tcp::memory::{Memory, NoRoom, Purpose};
 use crate::tcp::sources::Account;
 
@@ -35,6 +35,10 @@ pub(crate) trait Retained: fmt::Debug + Send {
 
     /// Bytes of memory that it holds.
     fn memory_len(&self) -> usize;
+
+    /// Gives back memory of which little is used: a loss makes it large, and the connection may go on
+    /// for days.
+    fn shrink(&mut self, memory: &mut Memory);
 
     /// Gives all memory back; nothing is retained afterwards.
     fn give_back(&mut self, memory: &mut Memory);
@@ -109,16 +113,21 @@ impl Bytes {
             return Ok(());
         }
         let purpose = if is_behind_hole { Purpose::BehindHole } else { Purpose::InSequence };
-        let mut larger = memory.take(range.end as usize, purpose, &self.account)?;
+        let larger = memory.take(range.end as usize, self.ring.len(), purpose, &self.account)?;
+        self.move_to(larger, memory);
+        Ok(())
+    }
+
+    /// Takes a buffer that is long enough in the place of the one there is.
+    fn move_to(&mut self, mut other: Box<[u8]>, memory: &mut Memory) {
         let len = self.end() as usize;
         if len != 0 {
             let (first, second) = self.parts(0, len);
-            larger[..first.len()].copy_from_slice(first);
-            larger[first.len()..len].copy_from_slice(second);
+            other[..first.len()].copy_from_slice(first);
+            other[first.len()..len].copy_from_slice(second);
         }
-        memory.give(std::mem::replace(&mut self.ring, larger), &self.account);
+        memory.give(std::mem::replace(&mut self.ring, other), &self.account);
         self.head = 0;
-        Ok(())
     }
 
     /// Whether `range` touches no island.
@@ -203,6 +212,17 @@ impl Retained for Bytes {
         self.ring.len()
     }
 
+    fn shrink(&mut self, memory: &mut Memory) {
+        let (held, used) = (self.ring.len(), self.end() as usize);
+        if held < RETAINED_SHRINK_MIN_BYTES || used > held / RETAINED_UNUSED_PART {
+            return;
+        }
+        // Where there is no room for both at a time it stays as it is.
+        if let Ok(smaller) = memory.take(2 * used, held, Purpose::InSequence, &self.account) {
+            self.move_to(smaller, memory);
+        }
+    }
+
     fn give_back(&mut self, memory: &mut Memory) {
         memory.give(std::mem::take(&mut self.ring), &self.account);
         *self = Bytes::new(self.account);
@@ -260,6 +280,24 @@ mod tests {
         assert_eq!(memory.used(), 0);
     }
 
+    /// What one loss made large does not stay so while the connection is busy.
+    #[test]
+    fn memory_of_which_little_is_used_is_given_back() {
+        let mut memory = memory();
+        let mut bytes = store(&memory);
+        let far = 1 << 20;
+        assert_eq!(bytes.reconcile(far, &mut b"end".to_vec(), &mut memory), Reconciled::AsItWas);
+        bytes.shrink(&mut memory);
+        assert_eq!(memory.used(), 2 << 20, "a hole takes as much as what fills it");
+        bytes.reconcile(0, &mut vec![7; far as usize], &mut memory);
+        bytes.release(far);
+        bytes.shrink(&mut memory);
+        assert_eq!((memory.used(), bytes.in_sequence()), (512, 3));
+        let mut again = b"END+".to_vec();
+        assert_eq!(bytes.reconcile(0, &mut again, &mut memory), Reconciled::Rewritten);
+        assert_eq!(again, b"end+");
+    }
+
     #[test]
     fn islands_have_a_limit() {
         let mut memory = memory();
@@ -306,6 +344,7 @@ mod tests {
                 let release = acknowledged.min(model.in_sequence());
                 let last = model.0.drain(..release).next_back().flatten();
                 prop_assert_eq!(bytes.release(release as u32), last);
+                bytes.shrink(&mut memory);
                 prop_assert_eq!(bytes.in_sequence() as usize, model.in_sequence());
                 prop_assert_eq!(bytes.end() as usize, model.0.len());
                 prop_assert_eq!(memory.used(), bytes.memory_len());

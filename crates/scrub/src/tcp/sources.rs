@@ -18,10 +18,9 @@ use crate::tcp::key::Key;
 const PURPOSE: u8 = 0xfe;
 /// Counters of a row, where no more are asked for.
 const COUNTERS_MIN: usize = 1024;
-/// A host, and what it may have any address of: how many times the share of a host each has.
-const LEVELS: usize = 3;
-const SHARES: [usize; LEVELS] = [1, 4, 8];
-/// Bits of the networks of [`LEVELS`] behind the host.
+/// A host, and two networks of which it may have any address.
+pub(crate) const LEVELS: usize = 3;
+/// Bits of those networks.
 const NETWORKS: [u8; LEVELS - 1] = [64, 48];
 
 /// What is held, by who holds it. Two rows of counters by a keyed hash take the same memory whatever
@@ -39,8 +38,10 @@ pub(crate) struct Sources {
 pub(crate) struct Share {
     /// One part of so many of what is free; as much as it likes if zero.
     pub(crate) part: u32,
-    /// And so much in any case.
+    /// And so much, if there is any.
     pub(crate) least: usize,
+    /// How many times the share of a host each level has.
+    pub(crate) of_level: [usize; LEVELS],
 }
 
 /// The counters of a host and of its networks, one of each row.
@@ -48,6 +49,8 @@ pub(crate) struct Share {
 pub(crate) struct Account {
     places: [[u32; 2]; LEVELS],
     levels: u8,
+    /// It is of a connection that is older than the scrubber, of which nobody knows who opened it.
+    pub(crate) is_older: bool,
 }
 
 impl Sources {
@@ -59,7 +62,7 @@ impl Sources {
 
     /// The account of the host on side `holder` of the connection of `key`.
     pub(crate) fn account(&self, key: &Key, holder: Side) -> Account {
-        let mut account = Account { places: [[0; 2]; LEVELS], levels: 0 };
+        let mut account = Account { places: [[0; 2]; LEVELS], levels: 0, is_older: false };
         for (places, network) in account.places.iter_mut().zip(networks(key, holder)) {
             let rest = u64::from(key.vlans) << 8 | u64::from(network.prefix_len);
             let place = self.key.place(&Subject::new(PURPOSE).between(network.address, network.address).number(rest));
@@ -77,7 +80,7 @@ impl Sources {
         if part == 0 {
             return None;
         }
-        account.levels().zip(SHARES).position(|(places, shares)| {
+        account.levels().zip(self.share.of_level).position(|(places, shares)| {
             let held = self.rows.iter().zip(places).map(|(row, place)| row[*place as usize]).min().unwrap_or(0);
             held as usize + more > (free * shares / part).max(self.share.least * shares)
         })

@@ -163,7 +163,7 @@ fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropR
         sender.retained = None;
     }
     let source = match why {
-        NoRoom::Source(level) => sources::network(work.key, work.holder, level),
+        NoRoom::Source(level) => sources::network(work.key, work.holder.side, level),
         NoRoom::Connection | NoRoom::All => None,
     };
     let (kind, event, reason) = match source {
@@ -173,7 +173,8 @@ fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropR
         None => (events::Kind::MemoryFull, Event::MemoryFull { flow: work.key.id() }, DropReason::TcpRetainedFull),
     };
     work.events.report_rarely(work.context.now, kind, event);
-    work.context.refused(Rule::TcpRetransmission, reason)
+    // No rule is broken: where one ends connections, this must not.
+    reason
 }
 
 /// Lets a FIN count only in sequence. One behind a hole stays here; when the hole is filled it is sent in its sender's name, so

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bump::{Instant, Side, time};
 
 use crate::keys;
-use crate::limits::{IDLE_BEFORE_EVICTION, SOURCE_FLOWS_MIN};
+use crate::limits::{IDLE_BEFORE_EVICTION, SOURCE_FLOWS_MIN, SOURCE_FLOWS_OF_LEVEL};
 use crate::settings::{FlowLimits, Network};
 use crate::tcp::class::{CLASSES, Class};
 use crate::tcp::flow::Flow;
@@ -52,8 +52,9 @@ impl Table {
     pub(crate) fn new(hashing: keys::Key, limits: FlowLimits, idle: Duration) -> Table {
         let max = limits.max.clamp(1, NONE as usize - 1);
         let list = List { head: NONE, tail: NONE, len: 0 };
+        let share = Share { part: limits.source_part, least: SOURCE_FLOWS_MIN, of_level: SOURCE_FLOWS_OF_LEVEL };
         Table {
-            sources: Sources::new(hashing.clone(), max, Share { part: limits.source_part, least: SOURCE_FLOWS_MIN }),
+            sources: Sources::new(hashing.clone(), max, share),
             hashing,
             idle,
             heads: vec![NONE; max.next_power_of_two()],

@@ -1,12 +1,10 @@
 //! What those who judge a segment work with.
 
-use bump::Side;
-
 use crate::context::Context;
 use crate::tcp::events::Events;
 use crate::tcp::key::Key;
 use crate::tcp::made::Made;
-use crate::tcp::memory::Memory;
+use crate::tcp::memory::{Holder, Memory};
 use crate::tcp::segment::Segment;
 use crate::tcp::shift::Shift;
 
@@ -16,7 +14,7 @@ pub(crate) struct Work<'w, 'c, 's> {
     pub(crate) segment: &'w mut Segment<'s>,
     pub(crate) key: &'w Key,
     /// On whose account the connection is.
-    pub(crate) holder: Side,
+    pub(crate) holder: Holder,
     /// The connection's shift; numbers in `segment` are those of the trusted host.
     pub(crate) shift: &'w mut Shift,
     pub(crate) memory: &'w mut Memory,
