@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bump::DropReason;
+use bump::{DropReason, Instant};
 use wire::MacAddress;
 
 use crate::migration::ProvedHost;
@@ -369,4 +369,20 @@ pub enum Effect {
     KeepTicketKeys(Vec<IssuingKey>),
     /// Keep, for the next run, that our ticket of this number is not taken any more.
     KeepSpent(TicketId),
+    /// Keep, for a next run since the same boot, what this host has by lease. Its DHCP program does
+    /// not ask again until half of the lease is over.
+    KeepLease(KeptLease),
+    /// The lease is over.
+    ForgetLease,
+}
+
+/// What a host has by lease, beyond the end of its program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptLease {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// When it ends, since the boot; `None` for never.
+    pub until: Option<Instant>,
+    /// The certificate that came with it, as it came. It is checked anew.
+    pub certificate: Vec<u8>,
 }

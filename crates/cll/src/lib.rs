@@ -58,7 +58,7 @@ use wire::MacAddress;
 
 pub use compression::CompressionReport;
 pub use control::{Control, LeaseReport, PeerReport};
-pub use event::{Effect, EndCause, Event};
+pub use event::{Effect, EndCause, Event, KeptLease};
 pub use glimpse::Protocol;
 pub use job::{Completion, Job};
 pub use lane::Lane;
@@ -130,6 +130,12 @@ pub fn begin_with_policy(cll: &mut Cll, now: Now, policy: Arc<Verified<SitePolic
 /// The site has taken certificates back: nobody with one of them is believed from now on, and associations with them end.
 pub fn revoke(cll: &mut Cll, now: Now, list: Arc<Verified<RevocationList>>, sink: &mut dyn Sink) {
     cll.with_control(now, sink, |control, sink, out| control.follow(now, Instruction::Revoke(list), sink, out));
+}
+
+/// Hands over what this host had by lease in an earlier run since the same boot. To be called once,
+/// before the first frame, and behind [`revoke`].
+pub fn remember_lease(cll: &mut Cll, now: Now, lease: KeptLease, sink: &mut dyn Sink) {
+    cll.with_control(now, sink, |control, sink, out| control.remember_lease(now, lease, sink, out));
 }
 
 /// Hands over what an earlier run has kept, so that its associations can be resumed. To be called once, before the first frame.

@@ -244,6 +244,57 @@ fn a_chain_fits_a_ticket() {
     assert!(lan.hosts[D].cll.control.peers(lan.at)[0].resumed);
 }
 
+/// Its DHCP program has the address still, and asks again when half of the lease is over.
+#[test]
+fn a_daemon_that_is_started_anew_goes_on_with_its_lease() {
+    let mut lan = lan();
+    lease(&mut lan, A);
+    let asked = lan.seen.len();
+    lan.pass(Duration::from_secs(60));
+    lan.restart(A);
+    assert!(!lan.seen[asked..].iter().any(|(from, _)| *from == A), "nobody was asked");
+    let report = lan.hosts[A].cll.control.leases(lan.at)[0].clone();
+    assert_eq!((report.ip, report.remaining), (ip(2), Some(Duration::from_secs(u64::from(LEASE_S) - 60))));
+    lan.ask(A, 1);
+    assert!(lan.hosts[D].established_with(2));
+    // It ends when it would have ended.
+    lan.pass(Duration::from_secs(u64::from(LEASE_S) - 61));
+    lan.restart(A);
+    assert_eq!(lan.hosts[A].cll.control.leases(lan.at).len(), 1);
+    lan.pass(Duration::from_secs(2));
+    assert_eq!(lan.hosts[A].count("lease-lost"), 1);
+    assert_eq!(lan.hosts[A].disk.lease, None);
+    // What is over is no lease, however it comes to be read.
+    lease(&mut lan, A);
+    let over = lan.hosts[A].disk.lease.clone();
+    lan.pass(Duration::from_secs(u64::from(LEASE_S) + 1));
+    lan.hosts[A].disk.lease = over;
+    lan.restart(A);
+    assert!(lan.hosts[A].cll.control.leases(lan.at).is_empty());
+    assert_eq!(lan.hosts[A].disk.lease, None);
+}
+
+/// A file in which somebody changed something, or that is another host's, gives no address.
+#[test]
+fn a_lease_that_is_kept_is_checked_as_when_it_came() {
+    let mut lan = lan();
+    lease(&mut lan, A);
+    lease(&mut lan, B);
+    let (own, of_other) = (lan.hosts[A].disk.lease.clone(), lan.hosts[B].disk.lease.clone());
+    let changed = own.clone().map(|mut lease| {
+        lease.certificate[100] ^= 1;
+        lease
+    });
+    let elsewhere = own.map(|lease| cll::KeptLease { address: ip(3), ..lease });
+    for lease in [of_other, changed, elsewhere] {
+        assert!(lease.is_some());
+        lan.hosts[A].disk.lease = lease;
+        lan.restart(A);
+        assert!(lan.hosts[A].cll.control.leases(lan.at).is_empty());
+        assert_eq!(lan.hosts[A].disk.lease, None, "it is not tried again");
+    }
+}
+
 #[test]
 fn a_host_of_1970_is_challenged_and_gets_its_lease() {
     let mut lan = lan();

@@ -24,7 +24,7 @@ use super::Task;
 use super::core::{Call, Verdict};
 use super::dhcp_clear::Unproved;
 use super::machines::{Machine, Wish};
-use crate::event::Event;
+use crate::event::{Effect, Event, KeptLease};
 use crate::job::{DhcpDone, DhcpJob, JobKind, Refusal};
 use crate::limits;
 use crate::settings::Settings;
@@ -51,6 +51,8 @@ enum Waiting {
     Certificate(Vec<u8>, Box<Granting>),
     /// A server's ACK, for the certificate in it to be checked.
     Acceptance(Vec<u8>, Box<Granted>),
+    /// Nothing but the certificate of a lease that an earlier run had.
+    Kept(Box<KeptLease>),
 }
 
 /// This host's halves of DHCP.
@@ -237,6 +239,7 @@ impl Dhcp {
     pub(super) fn on_done(&mut self, call: &mut Call<'_>, number: u64, done: Option<DhcpDone>) {
         let Some(waiting) = self.waiting.remove(&number) else { return };
         let (side, frame, outcome) = match (waiting, done) {
+            (Waiting::Kept(kept), done) => return self.resume_lease(call, &kept, done),
             (Waiting::Question(frame, asked), Some(DhcpDone::Base(result))) => {
                 let outcome = result.and_then(|base| Ok(self.admit_question(call, *asked, *base)?));
                 (Side::WIRE, frame, outcome)
@@ -276,9 +279,39 @@ impl Dhcp {
         self.forward_dhcp(call, Side::WIRE, &wrapped)
     }
 
+    /// An earlier run had an address by lease, and this host's DHCP program still has it. The
+    /// certificate is checked as when it came.
+    pub(super) fn remember(&mut self, call: &mut Call<'_>, kept: KeptLease) {
+        let lasts = kept.until.is_none_or(|until| until > call.now.since_boot);
+        if self.client.is_none() || !lasts {
+            return call.out.effect(Effect::ForgetLease);
+        }
+        let job = DhcpJob::CheckLease {
+            base: Arc::clone(&self.base),
+            revoked: Arc::clone(&call.core.revoked),
+            address: kept.address,
+            certificate: kept.certificate.clone(),
+        };
+        // Where there is no room for the job, the next renewal brings another certificate.
+        let _held = self.await_dhcp(call, job, Waiting::Kept(Box::new(kept)));
+    }
+
+    fn resume_lease(&mut self, call: &mut Call<'_>, kept: &KeptLease, done: Option<DhcpDone>) {
+        let Some(DhcpDone::Lease(Ok(identity))) = done else { return call.out.effect(Effect::ForgetLease) };
+        let is_resumed = self.client.as_mut().is_some_and(|client| client.resume(kept.address, kept.until));
+        if is_resumed {
+            call.wishes.push_back(Wish::Leased(identity, kept.address));
+        }
+    }
+
     fn accept_lease(&mut self, call: &mut Call<'_>, granted: &Granted, identity: Arc<HostIdentity>) -> Verdict {
         let client = self.client.as_mut().ok_or(DropReason::DhcpNotClient)?;
         client.granted(call.now.since_boot, granted)?;
+        call.out.effect(Effect::KeepLease(KeptLease {
+            address: granted.address,
+            until: client.deadline(),
+            certificate: granted.certificate.clone(),
+        }));
         self.unproved = Unproved::default();
         call.wishes.push_back(Wish::Leased(identity, granted.address));
         self.forward_dhcp(call, Side::STACK, &granted.frame)
@@ -287,6 +320,7 @@ impl Dhcp {
     /// The lease is over: this host is nobody again.
     fn lose_lease(&mut self, call: &mut Call<'_>) {
         if let Some(lease) = self.client.as_mut().and_then(Client::give_up) {
+            call.out.effect(Effect::ForgetLease);
             call.wishes.push_back(Wish::LeaseLost(Arc::clone(&self.base), lease.address));
         }
     }

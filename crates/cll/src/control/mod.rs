@@ -49,7 +49,7 @@ use wire::MacAddress;
 
 pub use self::dhcp::LeaseReport;
 use crate::Instruction;
-use crate::event::{Effect, Event};
+use crate::event::{Effect, Event, KeptLease};
 use crate::job::{Completion, Job};
 use crate::limits;
 use crate::message::{Order, Request};
@@ -265,6 +265,12 @@ impl Control {
     pub(crate) fn remember(&mut self, now: Now, kept: Remembered, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
         let (machines, mut call) = self.call(now, sink, out);
         machines.resumptions.remember(&mut call, kept);
+    }
+
+    /// What an earlier run had by lease, once it is known which certificates are revoked.
+    pub(crate) fn remember_lease(&mut self, now: Now, kept: KeptLease, sink: &mut dyn Sink, out: &mut Outbox<Self>) {
+        let (machines, mut call) = self.call(now, sink, out);
+        machines.dhcp.remember(&mut call, kept);
     }
 }
 

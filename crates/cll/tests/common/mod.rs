@@ -14,7 +14,9 @@ use bump::sink::Collected;
 use bump::{
     Bump, Checksum, ClockTrust, DropReason, ErasingGenerator, Generator, Instant, Ledger, Meta, Now, Side, Wall,
 };
-use cll::{Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, Remembered, Settings, TicketId};
+use cll::{
+    Cll, Completion, Effect, Event, HeldTicket, Instruction, IssuingKey, KeptLease, Remembered, Settings, TicketId,
+};
 use dhcp::link::{self, Link};
 use identity::certificate::{CertificateRequest, Role};
 use identity::dhcp_key::{DhcpMaster, client_id};
@@ -252,6 +254,7 @@ pub struct Disk {
     pub tickets: BTreeMap<MacAddress, HeldTicket>,
     pub keys: Vec<IssuingKey>,
     pub spent: Vec<TicketId>,
+    pub lease: Option<KeptLease>,
 }
 
 impl Disk {
@@ -261,6 +264,8 @@ impl Disk {
             Effect::ForgetTicket(mac) => _ = self.tickets.remove(&mac),
             Effect::KeepTicketKeys(keys) => self.keys = keys,
             Effect::KeepSpent(id) => self.spent.push(id),
+            Effect::KeepLease(lease) => self.lease = Some(lease),
+            Effect::ForgetLease => self.lease = None,
             Effect::PermanentNeighbour { .. }
             | Effect::Remember(_)
             | Effect::RememberTime { .. }
@@ -338,6 +343,10 @@ impl Lan {
         let this = &mut self.hosts[host];
         this.cll = start(&this.settings, host as u8, seed | 1, now);
         cll::remember(&mut this.cll, now, this.disk.read(), &mut Collected::new());
+        let mut sink = Collected::new();
+        let lease = this.disk.lease.clone();
+        lease.into_iter().for_each(|lease| cll::remember_lease(&mut this.cll, now, lease, &mut sink));
+        self.after(host, sink);
         self.settle();
     }
 

@@ -340,6 +340,15 @@ impl Client {
         Ok(())
     }
 
+    /// An earlier run of this program was granted this; false if this one was granted something since.
+    pub fn resume(&mut self, address: Ipv4Addr, until: Option<Instant>) -> bool {
+        let is_new = self.lease.is_none();
+        if is_new {
+            self.lease = Some(Lease { address, host: 0, until });
+        }
+        is_new
+    }
+
     /// Gives the lease up; what it was.
     pub fn give_up(&mut self) -> Option<Lease> {
         self.lease.take()

@@ -69,6 +69,7 @@ pub use made::{Appearance, Made};
 pub use place::is_interface_name;
 pub use release::{Report, release};
 pub use shortcut::Shortcut;
+pub use state::boot_id;
 pub use take::take;
 
 use place::Lock;

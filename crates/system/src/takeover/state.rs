@@ -184,7 +184,7 @@ pub(super) fn read<T: DeserializeOwned>(
 }
 
 /// What tells this boot from others.
-pub(super) fn boot_id() -> io::Result<String> {
+pub fn boot_id() -> io::Result<String> {
     files::read_line(Path::new(BOOT_ID))
 }
 

@@ -207,6 +207,8 @@ fn drain(cll: &mut Cll, stack: &mut Stack, disk: &mut Disk, ports: Ports<'_>) ->
             Effect::KeepTicketKeys(keys) => disk.keys = keys,
             Effect::KeepSpent(id) => disk.spent.push(id),
             Effect::ForgetNeighbour { .. } | Effect::CheckPolicy { .. } => {}
+            // Hosts of this world have addresses of their own.
+            Effect::KeepLease(_) | Effect::ForgetLease => {}
             Effect::CheckRevocationList { .. } | Effect::Remember(_) | Effect::RememberTime { .. } => {}
         }
     }

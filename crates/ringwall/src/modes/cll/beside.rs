@@ -13,6 +13,7 @@ use wire::MacAddress;
 
 use super::config::MigrationName;
 use super::guard::LinkLayer;
+use super::kept_lease::LeaseFile;
 use super::progress::Progress;
 use super::signed::Signed;
 use super::tickets::TicketFiles;
@@ -33,6 +34,7 @@ pub(super) struct Keeping {
     pub(super) signed: Signed,
     /// Tickets on disk, where they are kept.
     pub(super) tickets: Option<TicketFiles>,
+    pub(super) lease_file: Option<LeaseFile>,
     pub(super) legacy: Vec<(Ipv4Addr, MacAddress)>,
 }
 
@@ -85,6 +87,12 @@ impl Keeping {
         Ok(Some(line))
     }
 
+    fn write_lease(&mut self, journal: &mut Journal) {
+        if let Some(Err(error)) = self.lease_file.as_mut().map(LeaseFile::write) {
+            journal.note("lease-not-kept", &format!("{error}; after a restart the next renewal takes its place"));
+        }
+    }
+
     fn write_tickets(&mut self, journal: &mut Journal) {
         if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write) {
             journal.note("tickets-lost", &format!("{error}; after a reboot handshakes take their place"));
@@ -131,7 +139,8 @@ impl Beside for Keeping {
     }
 
     fn carry_out(&mut self, held: &Held, effect: Effect, journal: &mut Journal) {
-        if self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect)) {
+        let is_ticket = self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect));
+        if is_ticket || self.lease_file.as_mut().is_some_and(|file| file.take(&effect)) {
             return;
         }
         match effect {
@@ -153,6 +162,7 @@ impl Beside for Keeping {
             }
             // Of no use without the files.
             Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) | Effect::KeepSpent(_) => {}
+            Effect::KeepLease(_) | Effect::ForgetLease => {}
         }
     }
 
@@ -206,6 +216,7 @@ impl Beside for Keeping {
         self.expiry.look(snapshot.now, journal);
         self.progress.save_times(snapshot.now.since_boot, journal);
         self.write_tickets(journal);
+        self.write_lease(journal);
     }
 
     fn around(&self, held: &Held, snapshot: &Snapshot<LinkLayer>) -> Around {
@@ -253,6 +264,9 @@ impl Beside for Keeping {
     fn end(&mut self) {
         if let Some(Err(error)) = self.tickets.as_mut().map(TicketFiles::write_all) {
             tracing::warn!(error, "tickets are not kept; after a restart handshakes take their place");
+        }
+        if let Some(Err(error)) = self.lease_file.as_mut().map(LeaseFile::write) {
+            tracing::warn!(error, "the lease is not kept; after a restart the next renewal takes its place");
         }
     }
 }

@@ -11,6 +11,7 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 
 use super::beside::Keeping;
 use super::config::Trains;
+use super::kept_lease::LeaseFile;
 use super::kernel::{self, Outpost};
 use super::leases;
 use super::progress::Progress;
@@ -57,7 +58,8 @@ impl Plan for Sealing {
         let Sealing { identity, signed, progress, expiry } = *self;
         let (config, disk) = (start.config, start.disk);
         let (tickets, remembered) = kept_tickets(config, &identity, disk).unzip();
-        let keeping = Keeping { progress, expiry, signed, tickets, legacy: Vec::new() };
+        let (lease_file, lease) = LeaseFile::open(config, disk).unzip();
+        let keeping = Keeping { progress, expiry, signed, tickets, lease_file, legacy: Vec::new() };
         let ready = start.prepare(Some(&identity), keeping, |ground| checks(config, &identity, ground))?;
         let load = ready.load(Load::new(config.trains() == Trains::Always));
         let Ready { ports, maps, mut clock, supervisor, .. } = ready;
@@ -78,6 +80,9 @@ impl Plan for Sealing {
         }
         if let Some(policy) = signed.policy() {
             cll::begin_with_policy(&mut cll, clock.now(), Arc::clone(policy), &mut ports.sinks());
+        }
+        if let Some(lease) = lease.flatten() {
+            cll::remember_lease(&mut cll, clock.now(), lease, &mut ports.sinks());
         }
         let crew = Crew { here: KernelSource, beside: vec![KernelSource] };
         serve(cll, crew, load, ports, clock, supervisor)

@@ -130,6 +130,8 @@ impl TicketFiles {
             | Effect::RememberTime { .. }
             | Effect::CheckPolicy { .. }
             | Effect::ForgetNeighbour { .. }
+            | Effect::KeepLease(_)
+            | Effect::ForgetLease
             | Effect::CheckRevocationList { .. } => return false,
         }
         true
