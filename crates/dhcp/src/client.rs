@@ -266,6 +266,14 @@ impl Client {
         self.leases.iter().any(|lease| lease.address == address && lease.holds(now))
     }
 
+    /// An earlier run of this program was granted this, and had it proved then.
+    pub fn resume(&mut self, now: Instant, address: Ipv4Addr, until: Option<Instant>) {
+        let lease = Lease { address, host: self.settings.host, until };
+        if lease.holds(now) && !self.owns(now, address) && self.leases.len() < limits::OWN_LEASES_MAX {
+            self.leases.push(lease);
+        }
+    }
+
     /// The leases that last, newest last.
     #[must_use]
     pub fn leases(&self, now: Instant) -> Vec<Lease> {

@@ -179,6 +179,41 @@ fn a_renewal_goes_through_without_distributors_and_they_hear_of_it_later() {
     assert_eq!(site.lan.repository.leases.borrow()[&ip(20)].1, Some(SECOND * LEASE_S));
 }
 
+/// The DHCP program beside it has its address still, and asks again when half of the lease is over.
+#[test]
+fn a_daemon_that_is_started_anew_goes_on_with_its_lease() {
+    let mut site = site();
+    site.lease(CLIENT, 7, ip(20));
+    site.lease(OTHER, 8, ip(21));
+    let now = site.lan.now;
+    let report = site.lan.station(CLIENT).host.report(now);
+    let own = report.leases.iter().filter(|lease| !lease.given);
+    let kept: Vec<_> = own.map(|lease| (lease.ip, lease.remaining.map(|left| now + left))).collect();
+    assert_eq!(kept.len(), 1);
+    let heard = |site: &mut Site| {
+        let question = wire::arp::Arp { sender_ip: ip(21), ..common::request(OTHER, ip(20)) };
+        let before = site.lan.station(OTHER).stack.heard.len();
+        site.lan.station(OTHER).stack.table.clear();
+        site.lan.stack_says(OTHER, question);
+        site.lan.run(SECOND);
+        site.lan.station(OTHER).stack.heard.len() - before
+    };
+    site.lan.restart(CLIENT);
+    site.lan.run(SECOND);
+    assert_eq!(heard(&mut site), 0, "nobody speaks for it");
+    site.lan.restart(CLIENT);
+    site.lan.station(CLIENT).host.resume_leases(now, &kept);
+    site.lan.run(SECOND);
+    assert_eq!(heard(&mut site), 1);
+    // It ends when it would have ended, and what is over does not come back.
+    site.lan.run(SECOND * LEASE_S);
+    assert!(site.events(CLIENT).contains(&Event::LeaseLost { ip: ip(20) }));
+    site.lan.restart(CLIENT);
+    let later = site.lan.now;
+    site.lan.station(CLIENT).host.resume_leases(later, &kept);
+    assert_eq!(site.lan.station(CLIENT).host.report(later).leases, []);
+}
+
 #[test]
 fn a_lease_that_is_given_back_is_unbound() {
     let mut site = site();

@@ -12,6 +12,7 @@ pub(crate) mod contract;
 pub(crate) mod file;
 pub(crate) mod gateway;
 pub(crate) mod ipsec;
+pub(crate) mod kept_leases;
 pub(crate) mod layers;
 pub(crate) mod name;
 pub(crate) mod null;

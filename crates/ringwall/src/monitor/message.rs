@@ -62,7 +62,7 @@ pub(crate) enum Kept {
     /// Numbers of its own tickets that it does not take any more.
     SpentTickets,
     /// What it has by lease.
-    Lease,
+    Leases,
     /// A ticket of the host with this hardware address.
     Ticket([u8; 6]),
 }
@@ -87,7 +87,7 @@ impl Home {
             Kept::OwnKeys => beside("keys.pem"),
             Kept::Revoked => beside("revoked.crl.pem"),
             Kept::Policy => beside("policy.pem"),
-            Kept::Lease => beside("lease.pem"),
+            Kept::Leases => beside("leases.pem"),
             Kept::TicketKeys => self.tickets().join("keys.pem"),
             Kept::SpentTickets => self.tickets().join("spent.pem"),
             Kept::Ticket(mac) => self.tickets().join(format!("{}.pem", MacAddress(*mac))),

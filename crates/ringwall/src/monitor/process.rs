@@ -129,7 +129,7 @@ pub(super) fn read(file: &Path) -> io::Result<Text> {
 /// Replaces a file of the daemon.
 pub(super) fn write(home: &Home, kept: &Kept, content: &str) -> io::Result<()> {
     let secrecy = match kept {
-        Kept::Revoked | Kept::Policy | Kept::Lease => Secrecy::Public,
+        Kept::Revoked | Kept::Policy | Kept::Leases => Secrecy::Public,
         Kept::Peers | Kept::OwnKeys | Kept::TicketKeys | Kept::SpentTickets | Kept::Ticket(_) => Secrecy::Secret,
     };
     files::write(&home.path(kept), content, secrecy, Overwrite::Force)

@@ -71,6 +71,12 @@ impl Core {
         self.settings.known_hosts.iter().for_each(|known| outpost.acquaint(known.mac, known.ip));
         self.outpost = Some(outpost);
     }
+
+    /// Tells who checks in front of us which leases we have, and until when.
+    pub(super) fn tell_leases(&mut self) {
+        let Core { outpost: Some(outpost), leased, .. } = self else { return };
+        leased.iter().for_each(|lease| outpost.own(lease.address, lease.until.unwrap_or(FOREVER)));
+    }
 }
 
 /// One call into the bump: when it is, what all machines share, and where frames go.
@@ -112,12 +118,6 @@ impl Call<'_> {
         let leased = || Some(leased.iter().rfind(|lease| lease.holds(self.now()))?.address);
         let sender_ip = settings.addresses.first().copied().or_else(leased).unwrap_or(Ipv4Addr::UNSPECIFIED);
         Arp { operation: Operation::Request, sender_mac: settings.mac, sender_ip, target_mac, target_ip }
-    }
-
-    /// Tells who checks in front of us which leases we have, and until when.
-    pub(super) fn tell_leases(&mut self) {
-        let Core { outpost: Some(outpost), leased, .. } = &mut *self.core else { return };
-        leased.iter().for_each(|lease| outpost.own(lease.address, lease.until.unwrap_or(FOREVER)));
     }
 
     pub(super) fn report(&mut self, event: Event) {

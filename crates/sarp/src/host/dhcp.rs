@@ -3,6 +3,7 @@
 //! The rules are those of the `dhcp` room; this file moves messages and jobs.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::{DropReason, Fate, Frame, Instant, Meta, Side};
@@ -18,7 +19,7 @@ use wire::sarp::data::LeaseAction;
 
 use super::LeaseReport;
 use super::akds::{Akds, ClockStep};
-use super::core::{Call, Verdict};
+use super::core::{Call, Core, Verdict};
 use super::work::Task;
 use crate::clock::Stamp;
 use crate::event::Event;
@@ -191,7 +192,7 @@ impl Dhcp {
             Outcome::Lost(ip) => call.report(Event::LeaseLost { ip }),
         }
         call.core.leased = client.leases(call.now());
-        call.tell_leases();
+        call.core.tell_leases();
         Ok(call.pass(Side::STACK, &bare, Meta::plain()))
     }
 
@@ -272,6 +273,14 @@ impl Dhcp {
         if let Some(server) = &mut self.server {
             server.begin_stamps(step.to.to_bits());
         }
+    }
+
+    /// What an earlier run of the program had by lease: address and end, before the first frame.
+    pub(super) fn resume(&mut self, core: &mut Core, now: Instant, leases: &[(Ipv4Addr, Option<Instant>)]) {
+        let Some(client) = &mut self.client else { return };
+        leases.iter().for_each(|(address, until)| client.resume(now, *address, *until));
+        core.leased = client.leases(now);
+        core.tell_leases();
     }
 
     /// Ends one lease of this host whose time is over; false when there is none.

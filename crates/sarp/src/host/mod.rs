@@ -17,6 +17,7 @@ mod report;
 mod resolver;
 mod work;
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bump::{Batch, Bump, Fate, Generator, Instant, Ledger, Now, Side, Sink, Ticket, Torn};
@@ -59,6 +60,12 @@ impl Host {
     pub fn change_key(&mut self, now: Now, new: Arc<SigningKey>, sink: &mut dyn Sink) -> bool {
         let mut call = Call { time: now, core: &mut self.core, sink };
         self.machines.akds.change_key(&mut call, new)
+    }
+
+    /// What an earlier run of the program had by lease: each address and its end, the newest last. To
+    /// be called once, before the first frame, and behind [`set_outpost`](Self::set_outpost).
+    pub fn resume_leases(&mut self, now: Instant, leases: &[(Ipv4Addr, Option<Instant>)]) {
+        self.machines.dhcp.resume(&mut self.core, now, leases);
     }
 
     /// What this host shares with others is this from now on.

@@ -13,7 +13,6 @@ use wire::MacAddress;
 
 use super::config::MigrationName;
 use super::guard::LinkLayer;
-use super::kept_lease::LeaseFile;
 use super::progress::Progress;
 use super::signed::Signed;
 use super::tickets::TicketFiles;
@@ -23,6 +22,7 @@ use crate::failure::Failure;
 use crate::host::expiry::Expiry;
 use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
+use crate::modes::kept_leases::{KeptLease, LeaseFile};
 use crate::modes::parts::Parts;
 use crate::modes::site_policy::Revoked;
 use crate::protocol::{Answer, Ask, OWN_REVOKED};
@@ -87,9 +87,13 @@ impl Keeping {
         Ok(Some(line))
     }
 
+    fn keep(&mut self, leases: Vec<KeptLease>) {
+        self.lease_file.iter_mut().for_each(|file| file.keep(leases.clone()));
+    }
+
     fn write_lease(&mut self, journal: &mut Journal) {
         if let Some(Err(error)) = self.lease_file.as_mut().map(LeaseFile::write) {
-            journal.note("lease-not-kept", &format!("{error}; after a restart the next renewal takes its place"));
+            journal.note("lease-not-kept", &error);
         }
     }
 
@@ -139,8 +143,7 @@ impl Beside for Keeping {
     }
 
     fn carry_out(&mut self, held: &Held, effect: Effect, journal: &mut Journal) {
-        let is_ticket = self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect));
-        if is_ticket || self.lease_file.as_mut().is_some_and(|file| file.take(&effect)) {
+        if self.tickets.as_mut().is_some_and(|tickets| tickets.take(&effect)) {
             return;
         }
         match effect {
@@ -162,7 +165,8 @@ impl Beside for Keeping {
             }
             // Of no use without the files.
             Effect::KeepTicket(_) | Effect::ForgetTicket(_) | Effect::KeepTicketKeys(_) | Effect::KeepSpent(_) => {}
-            Effect::KeepLease(_) | Effect::ForgetLease => {}
+            Effect::KeepLease(lease) => self.keep(vec![leases::for_file(lease)]),
+            Effect::ForgetLease => self.keep(Vec::new()),
         }
     }
 
@@ -266,7 +270,7 @@ impl Beside for Keeping {
             tracing::warn!(error, "tickets are not kept; after a restart handshakes take their place");
         }
         if let Some(Err(error)) = self.lease_file.as_mut().map(LeaseFile::write) {
-            tracing::warn!(error, "the lease is not kept; after a restart the next renewal takes its place");
+            tracing::warn!(error, "the lease is not kept");
         }
     }
 }

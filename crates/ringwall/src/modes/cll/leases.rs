@@ -12,8 +12,21 @@ use identity::{HostIdentity, Profile};
 
 use crate::failure::Failure;
 use crate::modes::file::Config;
+use crate::modes::kept_leases::KeptLease;
 
 const AGAIN: &str = "have the authority issue the identity again";
+
+/// The same lease, as the link layer has it.
+pub(super) fn of_file(lease: KeptLease) -> cll::KeptLease {
+    let KeptLease { address, until, certificate } = lease;
+    cll::KeptLease { address, until, certificate }
+}
+
+/// What the link layer wants kept, for the file.
+pub(super) fn for_file(lease: cll::KeptLease) -> KeptLease {
+    let cll::KeptLease { address, until, certificate } = lease;
+    KeptLease { address, until, certificate }
+}
 
 /// How this host speaks DHCP on a wire with this MTU.
 pub(super) fn settings(

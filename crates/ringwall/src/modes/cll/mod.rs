@@ -10,13 +10,12 @@
 //! - `progress.rs`: how far the move to sealed frames is; `known.rs`: who has proved himself, kept
 //!   in a file.
 //! - `subject.rs`: whom an event is about.
-//! - `leases.rs`: DHCP under the link layer, `kept_lease.rs`: what a restart finds of it;
-//!   `tickets.rs`: what associations are resumed with, on disk.
+//! - `leases.rs`: DHCP under the link layer; `tickets.rs`: what associations are resumed with, on
+//!   disk.
 
 mod beside;
 pub(crate) mod config;
 mod guard;
-mod kept_lease;
 pub(super) mod kernel;
 mod known;
 mod leases;

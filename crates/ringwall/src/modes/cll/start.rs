@@ -11,7 +11,6 @@ use wire::cll::handshake::CERTIFICATE_LEN_MAX_V6;
 
 use super::beside::Keeping;
 use super::config::Trains;
-use super::kept_lease::LeaseFile;
 use super::kernel::{self, Outpost};
 use super::leases;
 use super::progress::Progress;
@@ -24,6 +23,7 @@ use crate::host::identity::load_identity;
 use crate::host::start::{Checks, Ground, Opened, Ready, Start, overhead};
 use crate::modes::contract::{Plan, Surroundings};
 use crate::modes::file::Config;
+use crate::modes::kept_leases::LeaseFile;
 use crate::monitor::Disk;
 use crate::randomness::generator;
 
@@ -58,7 +58,7 @@ impl Plan for Sealing {
         let Sealing { identity, signed, progress, expiry } = *self;
         let (config, disk) = (start.config, start.disk);
         let (tickets, remembered) = kept_tickets(config, &identity, disk).unzip();
-        let (lease_file, lease) = LeaseFile::open(config, disk).unzip();
+        let (lease_file, leases) = LeaseFile::open(config, disk).unzip();
         let keeping = Keeping { progress, expiry, signed, tickets, lease_file, legacy: Vec::new() };
         let ready = start.prepare(Some(&identity), keeping, |ground| checks(config, &identity, ground))?;
         let load = ready.load(Load::new(config.trains() == Trains::Always));
@@ -81,8 +81,9 @@ impl Plan for Sealing {
         if let Some(policy) = signed.policy() {
             cll::begin_with_policy(&mut cll, clock.now(), Arc::clone(policy), &mut ports.sinks());
         }
-        if let Some(lease) = lease.flatten() {
-            cll::remember_lease(&mut cll, clock.now(), lease, &mut ports.sinks());
+        // The newest one is the last.
+        if let Some(lease) = leases.unwrap_or_default().pop() {
+            cll::remember_lease(&mut cll, clock.now(), leases::of_file(lease), &mut ports.sinks());
         }
         let crew = Crew { here: KernelSource, beside: vec![KernelSource] };
         serve(cll, crew, load, ports, clock, supervisor)

@@ -15,6 +15,7 @@ use crate::daemon::{Journal, Link, Snapshot};
 use crate::failure::Failure;
 use crate::host::interface::{Beside, Held};
 use crate::host::renewed;
+use crate::modes::kept_leases::{KeptLease, LeaseFile};
 use crate::modes::parts::Parts;
 use crate::protocol::{Answer, Ask};
 
@@ -25,6 +26,25 @@ pub(super) struct Keeping {
     pub(super) known: KnownHosts,
     /// In the order in which they are asked.
     pub(super) distributors: Vec<Distributor>,
+    pub(super) lease_file: Option<LeaseFile>,
+}
+
+impl Keeping {
+    /// Keeps what this host has by lease, whenever that has changed.
+    fn keep_leases(&mut self, snapshot: &Snapshot<SignedArp>, journal: &mut Journal) {
+        let Some(file) = &mut self.lease_file else { return };
+        let now = snapshot.now.since_boot;
+        let own = snapshot.report.leases.iter().filter(|lease| !lease.given);
+        let kept = own.map(|lease| KeptLease {
+            address: lease.ip,
+            until: lease.remaining.map(|remaining| now + remaining),
+            certificate: Vec::new(),
+        });
+        file.keep(kept.collect());
+        if let Err(error) = file.write() {
+            journal.note("lease-not-kept", &error);
+        }
+    }
 }
 
 /// Has other keys that hosts share come into force.
@@ -85,6 +105,7 @@ impl Beside for Keeping {
         link: &Link<SignedArp>,
     ) {
         self.known.follow(snapshot.now, journal, link);
+        self.keep_leases(snapshot, journal);
         let wanted = self.refresh.step(&snapshot.report, snapshot.now.since_boot);
         // A data path that takes no command now is asked again later.
         let began = wanted.map(|key| link.order(Order::ChangeKey(key)));

@@ -68,7 +68,7 @@ impl Signing {
         };
         let (akd, records) = distribute(config, &identity)?;
         let distributors = named.iter().map(in_status).collect();
-        let keeping = Keeping { refresh, known, distributors };
+        let keeping = Keeping { refresh, known, distributors, lease_file: None };
         Ok(Signing { identity, settings, akd, records, keeping })
     }
 }

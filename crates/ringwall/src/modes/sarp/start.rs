@@ -17,6 +17,7 @@ use crate::host::kernel::Standing;
 use crate::host::start::{Ground, Opened, Ready, Start};
 use crate::modes::contract::Plan;
 use crate::modes::file::Config;
+use crate::modes::kept_leases::LeaseFile;
 use crate::randomness::generator;
 
 /// Threads that sign for a distributor, at most. One data path feeds no more than these.
@@ -28,16 +29,20 @@ impl Plan for Signing {
     }
 
     fn carry_out(self: Box<Self>, start: Start<'_>) -> Result<(), Failure> {
-        let Signing { identity, settings, akd, records, keeping } = *self;
+        let Signing { identity, settings, akd, records, mut keeping } = *self;
         let config = start.config;
+        let (lease_file, leases) = LeaseFile::open(config, start.disk).unzip();
+        keeping.lease_file = lease_file;
         let workers = if config.akd.is_some() { signing_threads() } else { 1 };
         let ready = start.prepare(Some(&identity), keeping, |ground| Some(checks(config, &identity, ground)))?;
         let load = ready.load(Load::of_kept());
-        let Ready { ports, maps, clock, supervisor, .. } = ready;
+        let Ready { ports, maps, mut clock, supervisor, .. } = ready;
         let mut host = sarp::Host::new(Arc::new(settings), akd, generator()?);
         if let Some(maps) = maps {
             host.set_outpost(Box::new(maps));
         }
+        let leases: Vec<_> = leases.into_iter().flatten().map(|lease| (lease.address, lease.until)).collect();
+        host.resume_leases(clock.now().since_boot, &leases);
         let signer = Signer(records);
         let crew = Crew { beside: vec![signer.clone(); workers], here: signer };
         match ports {
