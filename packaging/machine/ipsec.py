@@ -43,6 +43,13 @@ secrets {{ ike-pair {{
 BEFORE = "[Unit]\nAfter=systemd-networkd.service\n[Service]\nExecStartPre=ip address replace {inner}/32 dev lo\n"
 
 
+# What is asked where no packet comes through.
+FACTS = """ip -d route show table 220; ip route get {far} from {own}; grep -v ' 0$' /proc/net/xfrm_stat
+grep . /proc/sys/net/ipv4/conf/*/disable_xfrm | grep -v ':0$'; ping -n -c 1 -W 2 -I {own} {far}; ip neigh
+swanctl --list-sas 2>/dev/null; ip -s xfrm policy; journalctl -b -o cat -u strongswan | tail -n 20
+ringwall peers --config {config}"""
+
+
 class Shielded(Case):
     """Both machines are in mode shield, which has no way in place."""
 
@@ -138,8 +145,7 @@ def await_tunnel(one, other, what):
     deadline = time.monotonic() + 90
     while one.ask(f"ping -n -c 1 -W 2 -I {inner(one)} {inner(other)}", 20)["status"]:
         if time.monotonic() > deadline:
-            said = one.ask("ip -d route show table 220; swanctl --list-sas 2>/dev/null; ip xfrm policy; journalctl -b -o cat -u strongswan | tail -n 30; "
-                           f"ringwall peers --config {one.config}")
+            said = one.ask(FACTS.format(own=inner(one), far=inner(other), config=one.config))
             raise Failed(f"no tunnel {what}: {said and said['said']}")
         time.sleep(0.5)
     if "esp" not in one.must("ip xfrm state"):

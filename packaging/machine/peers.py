@@ -217,7 +217,8 @@ def main():
         remove_lan()
     show(table)
     if options.json:
-        options.json.write_text(json.dumps({"kernel": kernel, "processor": processor, "accelerator": ACCELERATOR, "rows": table}, indent=2) + "\n")
+        found = {"kernel": kernel, "processor": processor, "accelerator": ACCELERATOR, "rows": table}
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
 main()
