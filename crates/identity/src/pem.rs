@@ -42,9 +42,9 @@ pub const TICKET: &str = "RINGWALL TICKET";
 /// The label of a key under which a host seals the tickets that it issues: when it was made, in seconds since 1970 and 8 bytes,
 /// network order, and 32 bytes of key.
 pub const TICKET_KEY: &str = "RINGWALL TICKET KEY";
-/// The label of what a host has by lease: the boot in which it came, 36 characters of the kernel's
-/// number, the address, when it ends in nanoseconds since that boot and 8 bytes, all ones for never,
-/// network order, and the certificate in DER.
+/// The label of what a host has by lease: behind their length in 2 bytes the boot in which it came and
+/// whose it is, as text; the address; when it ends, in nanoseconds since that boot and 8 bytes, all
+/// ones for never, network order; and the certificate in DER.
 pub const LEASE: &str = "RINGWALL LEASE";
 /// The label of the numbers of tickets that their issuer does not take any more, 16 bytes each.
 pub const SPENT_TICKETS: &str = "RINGWALL SPENT TICKETS";

@@ -297,7 +297,13 @@ impl Dhcp {
     }
 
     fn resume_lease(&mut self, call: &mut Call<'_>, kept: &KeptLease, done: Option<DhcpDone>) {
-        let Some(DhcpDone::Lease(Ok(identity))) = done else { return call.out.effect(Effect::ForgetLease) };
+        let Some(DhcpDone::Lease(Ok(identity))) = done else {
+            // Another one may have come meanwhile.
+            if self.client.as_ref().is_none_or(|client| client.lease(call.now.since_boot).is_none()) {
+                call.out.effect(Effect::ForgetLease);
+            }
+            return;
+        };
         let is_resumed = self.client.as_mut().is_some_and(|client| client.resume(kept.address, kept.until));
         if is_resumed {
             call.wishes.push_back(Wish::Leased(identity, kept.address));
@@ -319,6 +325,12 @@ impl Dhcp {
 
     /// The lease is over: this host is nobody again.
     fn lose_lease(&mut self, call: &mut Call<'_>) {
+        // What is given back while it is checked does not come back.
+        let before = self.waiting.len();
+        self.waiting.retain(|_, waiting| !matches!(waiting, Waiting::Kept(_)));
+        if self.waiting.len() < before {
+            call.out.effect(Effect::ForgetLease);
+        }
         if let Some(lease) = self.client.as_mut().and_then(Client::give_up) {
             call.out.effect(Effect::ForgetLease);
             call.wishes.push_back(Wish::LeaseLost(Arc::clone(&self.base), lease.address));

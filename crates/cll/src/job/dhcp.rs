@@ -58,8 +58,9 @@ fn check_base(client: ClientId, base: Verified<HostCertificate>) -> Result<Verif
     Err(Refusal::new(DropReason::DhcpCertificate, detail))
 }
 
-/// The certificate is this host's own, by a DHCP server of the site, and for this address alone. It is not compared with a clock: it
-/// came in the answer to a fresh question, and this host may have no clock yet.
+/// The certificate is this host's own, by a DHCP server of the site, and for this address alone. It
+/// is not compared with a clock, since this host may have none yet: it came in the answer to a fresh
+/// question, or is kept since one in this boot, with its end by the boot's own clock.
 fn check_lease(
     base: &HostIdentity,
     revoked: &Revoked,

@@ -1,21 +1,21 @@
 //! What this host has by lease, on disk, so that a daemon that is started anew goes on with it: the
 //! DHCP program beside it asks again only when half of the lease is over, hours later.
 //!
-//! It counts in the boot in which it came. After another one the DHCP program asks at once. Nothing
-//! of it is secret. A certificate is checked as if it had just come.
+//! It counts in the boot in which it came, in the same mode, for the same name and hardware address.
+//! After another boot the DHCP program asks at once. Nothing of it is secret. A certificate is checked
+//! as if it had just come.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use authority::files;
 use bump::Instant;
+use identity::certificate::HostCertificate;
 use identity::pem;
 
 use super::file::Config;
 use crate::monitor::{Disk, Home, Kept};
 
-/// How long the kernel's number of a boot is, as text.
-const BOOT_LEN: usize = 36;
 /// The end of a lease without end.
 const NEVER: u64 = u64::MAX;
 /// By how much the end of a lease may seem to move, as it is counted from another moment.
@@ -36,7 +36,8 @@ pub(crate) struct KeptLease {
 /// The file, and what is still to be written there.
 pub(crate) struct LeaseFile {
     disk: Disk,
-    boot: [u8; BOOT_LEN],
+    /// What tells this boot and this host from others.
+    mark: Vec<u8>,
     written: Vec<KeptLease>,
     waiting: Option<Vec<KeptLease>>,
 }
@@ -44,28 +45,35 @@ pub(crate) struct LeaseFile {
 impl LeaseFile {
     /// Reads what an earlier run has kept in this boot. Nothing where the kernel does not tell boots
     /// apart.
-    pub(crate) fn open(config: &Config, disk: &Disk) -> Option<(LeaseFile, Vec<KeptLease>)> {
-        let boot = system::takeover::boot_id().ok()?.into_bytes().try_into().ok()?;
+    pub(crate) fn open(config: &Config, own: &HostCertificate, disk: &Disk) -> Option<(LeaseFile, Vec<KeptLease>)> {
+        let boot = system::takeover::boot_id().ok()?;
+        let mark = format!("{boot} {} {} {}", config.host.mode.word(), own.mac(), own.name()).into_bytes();
         let path = Home::new(&config.host.state_dir, &config.host.interface).path(&Kept::Leases);
-        let leases = from_text(&files::read(&path).unwrap_or_default(), &boot);
-        Some((LeaseFile { disk: disk.clone(), boot, written: leases.clone(), waiting: None }, leases))
+        let text = files::read(&path).unwrap_or_default();
+        let leases = from_text(&text, &mark);
+        // What is there of others goes with the first turn.
+        let waiting = (leases.is_empty() && !text.is_empty()).then(Vec::new);
+        Some((LeaseFile { disk: disk.clone(), mark, written: leases.clone(), waiting }, leases))
     }
 
     /// These are the leases now.
     pub(crate) fn keep(&mut self, leases: Vec<KeptLease>) {
-        self.waiting = (!is_same(&leases, &self.written)).then_some(leases);
+        if !is_same(&leases, self.waiting.as_ref().unwrap_or(&self.written)) {
+            self.waiting = Some(leases);
+        }
     }
 
-    /// Writes what waits; what went wrong, if something did.
+    /// Writes what waits; what went wrong, if something did. It is tried again then.
     pub(crate) fn write(&mut self) -> Result<(), String> {
-        let Some(leases) = self.waiting.take() else { return Ok(()) };
+        let Some(leases) = &self.waiting else { return Ok(()) };
         let done = if leases.is_empty() {
             self.disk.remove(&Kept::Leases)
         } else {
-            self.disk.write(&Kept::Leases, &to_text(&leases, &self.boot))
+            self.disk.write(&Kept::Leases, &to_text(leases, &self.mark))
         };
-        self.written = leases;
-        done.map_err(|error| format!("{error}; after a restart the next renewal takes its place"))
+        done.map_err(|error| format!("{error}; after a restart the next renewal takes its place"))?;
+        self.written = self.waiting.take().unwrap_or_default();
+        Ok(())
     }
 }
 
@@ -81,24 +89,29 @@ fn is_same(leases: &[KeptLease], others: &[KeptLease]) -> bool {
         })
 }
 
-fn to_text(leases: &[KeptLease], boot: &[u8; BOOT_LEN]) -> String {
+fn to_text(leases: &[KeptLease], mark: &[u8]) -> String {
     let block = |lease: &KeptLease| {
         let until = lease.until.map_or(NEVER, Instant::as_nanos);
-        let bytes = [&boot[..], &lease.address.octets(), &until.to_be_bytes(), &lease.certificate].concat();
+        let len = u16::try_from(mark.len()).unwrap_or(u16::MAX).to_be_bytes();
+        let bytes = [&len[..], mark, &lease.address.octets(), &until.to_be_bytes(), &lease.certificate].concat();
         pem::encode(pem::LEASE, &bytes).to_string()
     };
     leases.iter().map(block).collect()
 }
 
-/// What is of another boot, or damaged, is left out.
-fn from_text(text: &str, boot: &[u8; BOOT_LEN]) -> Vec<KeptLease> {
+/// What is of another boot or host, or damaged, is left out.
+fn from_text(text: &str, mark: &[u8]) -> Vec<KeptLease> {
     let blocks = pem::blocks(text).unwrap_or_default();
     let leases = blocks.iter().filter(|block| block.label == pem::LEASE);
-    leases.filter_map(|block| from_bytes(&block.bytes, boot)).take(LEASES_MAX).collect()
+    leases.filter_map(|block| from_bytes(&block.bytes, mark)).take(LEASES_MAX).collect()
 }
 
-fn from_bytes(bytes: &[u8], boot: &[u8; BOOT_LEN]) -> Option<KeptLease> {
-    let rest = bytes.strip_prefix(boot)?;
+fn from_bytes(bytes: &[u8], mark: &[u8]) -> Option<KeptLease> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    let (its, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+    if its != mark {
+        return None;
+    }
     let (address, rest) = rest.split_first_chunk::<4>()?;
     let (until, certificate) = rest.split_first_chunk()?;
     let until = Some(u64::from_be_bytes(*until)).filter(|until| *until != NEVER).map(Instant::from_nanos);
@@ -109,7 +122,7 @@ fn from_bytes(bytes: &[u8], boot: &[u8; BOOT_LEN]) -> Option<KeptLease> {
 mod tests {
     use super::*;
 
-    const BOOT: [u8; BOOT_LEN] = *b"12345678-1234-1234-1234-123456789abc";
+    const MARK: &[u8] = b"boot mode mac name";
 
     fn leases() -> Vec<KeptLease> {
         let lease =
@@ -118,13 +131,15 @@ mod tests {
     }
 
     #[test]
-    fn leases_come_back_in_their_own_boot_alone() {
-        let text = to_text(&leases(), &BOOT);
-        assert_eq!(from_text(&text, &BOOT), leases());
-        assert_eq!(from_text(&text, b"22345678-1234-1234-1234-123456789abc"), []);
-        let short = pem::encode(pem::LEASE, &BOOT).to_string();
-        assert_eq!(from_text(&(short + &text), &BOOT), leases(), "the damaged one is left out");
-        assert_eq!(from_text("no PEM at all", &BOOT), []);
+    fn leases_come_back_in_their_own_boot_and_to_their_own_host_alone() {
+        let text = to_text(&leases(), MARK);
+        assert_eq!(from_text(&text, MARK), leases());
+        for other in [&b"boot mode mac other"[..], b"boot mode mac", b"boot mode mac name longer"] {
+            assert_eq!(from_text(&text, other), []);
+        }
+        let short = pem::encode(pem::LEASE, &[0, 18]).to_string();
+        assert_eq!(from_text(&(short + &text), MARK), leases(), "the damaged one is left out");
+        assert_eq!(from_text("no PEM at all", MARK), []);
     }
 
     #[test]

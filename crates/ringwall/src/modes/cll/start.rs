@@ -58,7 +58,7 @@ impl Plan for Sealing {
         let Sealing { identity, signed, progress, expiry } = *self;
         let (config, disk) = (start.config, start.disk);
         let (tickets, remembered) = kept_tickets(config, &identity, disk).unzip();
-        let (lease_file, leases) = LeaseFile::open(config, disk).unzip();
+        let (lease_file, leases) = LeaseFile::open(config, identity.certificate(), disk).unzip();
         let keeping = Keeping { progress, expiry, signed, tickets, lease_file, legacy: Vec::new() };
         let ready = start.prepare(Some(&identity), keeping, |ground| checks(config, &identity, ground))?;
         let load = ready.load(Load::new(config.trains() == Trains::Always));

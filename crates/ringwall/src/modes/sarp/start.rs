@@ -31,7 +31,7 @@ impl Plan for Signing {
     fn carry_out(self: Box<Self>, start: Start<'_>) -> Result<(), Failure> {
         let Signing { identity, settings, akd, records, mut keeping } = *self;
         let config = start.config;
-        let (lease_file, leases) = LeaseFile::open(config, start.disk).unzip();
+        let (lease_file, leases) = LeaseFile::open(config, identity.certificate(), start.disk).unzip();
         keeping.lease_file = lease_file;
         let workers = if config.akd.is_some() { signing_threads() } else { 1 };
         let ready = start.prepare(Some(&identity), keeping, |ground| Some(checks(config, &identity, ground)))?;
