@@ -112,6 +112,8 @@ impl Host {
                 // remembered is not read again here.
                 Effect::PermanentNeighbour { .. }
                 | Effect::ForgetNeighbour { .. }
+                | Effect::KeepLease(_)
+                | Effect::ForgetLease
                 | Effect::CheckRevocationList { .. }
                 | Effect::CheckPolicy { .. }
                 | Effect::Remember(_)
