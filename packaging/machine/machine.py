@@ -19,6 +19,8 @@ ACCELERATOR = "kvm" if HAS_KVM else "tcg,thread=multi"
 # A machine that shares its processors with a build boots in minutes.
 BOOT_LIMIT_S = 600
 REACHED_LIMIT_S = 90
+# An emulated machine may be late by so much with its last ping.
+END_OF_PINGS_S = 3
 
 
 class Failed(Exception):
@@ -234,8 +236,10 @@ def outage(one, other, action, seconds, address=None):
     times = [float(text) for text in one.must(r"sed -n 's/^\[\([0-9.]*\)\].* time=.*/\1/p' /run/pings").split()]
     if len(times) < 10:
         raise Failed(f"{len(times)} answers of {other.name} in {seconds} s")
-    # Answers that never came again are an outage up to the end.
-    times.append(max(times[-1], times[0] + seconds))
+    end = times[0] + seconds
+    if times[-1] < end - END_OF_PINGS_S:
+        raise Failed(f"{other.name} did not come back within {end - times[-1]:.0f} s")
+    times.append(max(times[-1], end))
     return round(max(later - before for before, later in zip(times, times[1:])), 1)
 
 

@@ -24,12 +24,14 @@ class Plain:
     """The card as it is."""
 
     name = "plain"
+    # Where its addresses are; the last number is that of the card's own.
+    network = "192.0.2"
 
     def __init__(self, machines):
         self.machines = machines
 
     def address(self, machine):
-        return machine.ip
+        return f"{self.network}.{machine.ip.rpartition('.')[2]}"
 
     def start(self):
         pass
@@ -56,9 +58,7 @@ class WireGuard(Plain):
     """The tunnel of the kernel: packets of IP to known ends, nothing else of the LAN."""
 
     name = "wireguard"
-
-    def address(self, machine):
-        return machine.ip.replace("192.0.2.", "10.78.0.")
+    network = "10.78.0"
 
     def start(self):
         public = {}
@@ -80,9 +80,7 @@ class Macsec(Plain):
     """IEEE 802.1AE with fixed keys, encrypted (GCM-AES-128): every frame of the card, without who agrees on keys."""
 
     name = "macsec"
-
-    def address(self, machine):
-        return machine.ip.replace("192.0.2.", "10.77.0.")
+    network = "10.77.0"
 
     def start(self):
         ends = list(zip(self.machines, MACSEC_KEYS))
