@@ -167,6 +167,8 @@ enum SarpPart {
     Signatures,
     /// Throughput.
     Tcp,
+    /// What a datagram costs the processor.
+    Datagrams,
     /// Requests per second of a key distributor, and the price of forged ones.
     Akd,
     /// Tables 2 and 3: the first ping with cold and with cached keys.

@@ -2,6 +2,7 @@
 //!
 //! The paper's captions give microseconds where its text gives milliseconds; its values are taken as milliseconds.
 
+mod datagrams;
 mod distributor;
 mod first_ping;
 mod load;
@@ -34,10 +35,11 @@ const PAPER_SIGN_US: [f64; 2] = [33.45, 35.36];
 const PAPER_VERIFY_US: [f64; 2] = [1201.46, 3346.24];
 
 /// What must hold, each with the part that measures its row.
-pub const GATES: [(SarpPart, Gate); 5] = [
+pub const GATES: [(SarpPart, Gate); 6] = [
     (SarpPart::FirstPing, Gate::on("first_ping/cached/overhead", Quantity::Median, Bound::AtMost(1.8))),
     (SarpPart::FirstPing, Gate::on("first_ping/cold/overhead", Quantity::Median, Bound::AtMost(1.8))),
     (SarpPart::Tcp, Gate::on("tcp/unlimited/sarp", Quantity::VersusPlain, Bound::AtLeast(0.97))),
+    (SarpPart::Datagrams, Gate::on("cpu/datagram/sarp", Quantity::VersusPlain, Bound::AtMost(1.2))),
     (SarpPart::Akd, Gate::on("akd/share_of_signing_rate", Quantity::Median, Bound::AtLeast(0.8))),
     (SarpPart::Akd, Gate::on("akd/forged_request_per_signature", Quantity::Median, Bound::AtMost(0.1))),
 ];
@@ -61,6 +63,9 @@ pub fn run(run: &Run, program: Option<&Path>, schedule: Schedule, only: &[SarpPa
     }
     if wanted(SarpPart::Tcp) {
         rows.extend(streams(&arena, schedule)?);
+    }
+    if wanted(SarpPart::Datagrams) {
+        rows.extend(datagrams::measure(&arena, schedule)?);
     }
     if wanted(SarpPart::Akd) {
         rows.extend(distributor::measure(&mut arena, schedule)?);
