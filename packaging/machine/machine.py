@@ -46,6 +46,11 @@ def remove_lan():
     run("ip", "netns", "del", NAMESPACE)
 
 
+def device(card, slot, mac):
+    """A card, as QEMU is told of it."""
+    return f"virtio-net-pci,id={card}-card,netdev={card},addr={slot},mac={mac}"
+
+
 class Machine:
     """One machine; `number` is the last byte of its addresses, `interface` what is guarded."""
 
@@ -79,7 +84,7 @@ class Machine:
             in_namespace("ip", "tuntap", "add", port, "mode", "tap", "vnet_hdr")
             in_namespace("ip", "link", "set", port, "master", BRIDGE, "up")
             network += ["-netdev", f"tap,id={card},ifname={port},script=no,downscript=no",
-                        "-device", f"virtio-net-pci,netdev={card},addr={slot},mac={mac}"]
+                        "-device", device(card, slot, mac)]
         disk, agent = self.path("qcow2"), self.path("agent")
         disk.unlink(missing_ok=True)
         base = str(self.directory / "base.qcow2")
@@ -110,12 +115,23 @@ class Machine:
                     raise Failed(f"{self.name}: QEMU does not start") from None
                 time.sleep(0.2)
 
-    def unplug(self, card):
-        """Takes the cable out of a card; the machine sees no carrier there."""
+    def tell_qemu(self, command):
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(str(self.path("monitor")))
-            monitor.sendall(f"set_link {card} off\n".encode())
+            monitor.sendall(f"{command}\n".encode())
             time.sleep(1)
+
+    def unplug(self, card):
+        """Takes the cable out of a card; the machine sees no carrier there."""
+        self.tell_qemu(f"set_link {card} off")
+
+    def take_out(self, card):
+        """Takes the card itself out, and waits until the machine has none."""
+        self.tell_qemu(f"device_del {card}-card")
+        self.must(f"timeout 30 sh -c 'while test -e /sys/class/net/{card}; do sleep 0.2; done'")
+
+    def put_in(self, card):
+        self.tell_qemu(f"device_add {next(device(*one) for one in self.cards if one[0] == card)}")
 
     def stop(self):
         if self.process:

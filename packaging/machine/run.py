@@ -12,12 +12,13 @@ import sys
 import time
 
 import attacker
-from case import Case, Site
+from case import Case, Site, put_eager
 from dhcp import Leased
 from ipsec import Shielded
 from machine import (BRIDGE, CARD, NAMESPACE, SECOND_CARD, Failed, await_both_reached, await_reached,
                      check_nothing_left, in_clear, in_namespace, kill_daemon, make_lan, outage, remove_lan, restart)
 from managers import make_again, manage, put_access_point
+from plug import Plugged
 from rights import check_exposure, check_rights, count_of_looks, let_taps_be, put_foreign_program
 
 # Another revision of the package, which image.sh has put there.
@@ -193,10 +194,8 @@ class Virtual(Case):
     def prepare(self):
         one, other = self.machines
         for machine, asked in ((one, other), (other, one)):
-            machine.put("/etc/systemd/system/eager.service", EAGER.format(ip=asked.ip), "644")
+            put_eager(machine, asked.ip)
         super().prepare()
-        for machine in self.machines:
-            machine.must("systemctl enable eager && sync")
 
     def guards(self, machine, daemon):
         return f"ringwall-virtual@{machine.interface}"
@@ -234,19 +233,6 @@ class Virtual(Case):
         for machine in self.machines:
             check_nothing_left(machine)
         return took
-
-
-EAGER = """[Unit]
-DefaultDependencies=no
-After=local-fs.target
-StartLimitIntervalSec=0
-[Service]
-ExecStart=/bin/ping -q -n -i 0.2 {ip}
-Restart=always
-RestartSec=300ms
-[Install]
-WantedBy=sysinit.target
-"""
 
 
 def number_of(machine):
@@ -532,6 +518,7 @@ CASES = {
     "shield": Shielded, "gateway": Gateway, "package-namespace": PackageNamespace, "hardship": Hardship,
     "bond": Bond, "vlan": Vlan, "bond-NetworkManager": Bond, "vlan-NetworkManager": Vlan,
     "bridge": Bridge, "bridge-NetworkManager": Bridge,
+    "plug": Plugged, "plug-NetworkManager": Plugged,
     "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
     "dhcp-networkd": Leased, "dhcp-NetworkManager": Leased, "dhcp-dhcpcd": Leased, "dhcp-ifupdown": Leased,
 }
@@ -539,7 +526,7 @@ CASES = {
 
 def show(rows):
     columns = ["case", "kernel", "boots", "reached_after_s", "kill_s", "kill_loosened_s", "made_again_s", "cable_s",
-               "rejoin_s", "upgrade_s", "answers_of_200", "sleep_s", "frames_in_clear", "forged_believed",
+               "plugged_again_s", "boot_waits_s", "put_in_s", "rejoin_s", "upgrade_s", "answers_of_200", "sleep_s", "frames_in_clear", "forged_believed",
                "forged_to_stack", "released_s", "verdict"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:

@@ -2,7 +2,7 @@
 //!
 //! The units of hosts cannot make or enter a namespace, and no unit of a daemon speaks IP. A
 //! generator of systemd, which runs at boot and with each `daemon-reload`, gives that to the units
-//! that need it. A daemon that finds out at its start that it needs a namespace ends with a status
+//! that need it, and says how long a boot waits for a card. A daemon that finds out at its start that it needs a namespace ends with a status
 //! of its own, for which systemd runs the generator again (`ringwall-rights@`).
 
 use std::collections::BTreeSet;
@@ -33,6 +33,9 @@ const GATEWAYS: &[&str] = &["ringwall-gate"];
 const DROP_IN: &str = "zz-ringwall-namespace.conf";
 /// Lets a unit speak IP with the addresses of its configuration.
 const PEERS: &str = "zz-ringwall-peers.conf";
+/// Bounds how long a boot waits for a card that is not plugged in, where systemd has 90 s. One that
+/// comes later is closed and guarded by a rule of udev (record 0120).
+const WAITING: (&str, &str) = ("ringwall.conf", "[Unit]\nJobRunningTimeoutSec=15s\n");
 
 /// Whether a daemon of this configuration needs a namespace: it has one since an earlier start, or
 /// would make one.
@@ -133,6 +136,19 @@ impl Needs {
         Needs { units: GATEWAYS, namespace: false, peers }
     }
 
+    /// Writes the drop-ins of all units of `instance` in `directory`.
+    fn write(&self, instance: &str, directory: &Path, namespace: &Path) -> io::Result<()> {
+        for unit in self.units {
+            self.grant(&directory.join(format!("{unit}@{instance}.service.d")), namespace)?;
+        }
+        if self.units != HOSTS || self.namespace {
+            return Ok(());
+        }
+        let device = directory.join(format!("sys-subsystem-net-devices-{instance}.device.d"));
+        fs::create_dir_all(&device)?;
+        fs::write(device.join(WAITING.0), WAITING.1)
+    }
+
     /// Writes the drop-ins of the unit at `place`.
     fn grant(&self, place: &Path, namespace: &Path) -> io::Result<()> {
         if self.namespace || !self.peers.is_empty() {
@@ -172,11 +188,8 @@ pub(super) fn generate(configurations: &Path, directory: &Path, namespace: &Path
     for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let Some(instance) = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else { continue };
         let Ok(needs) = Needs::of(&file) else { continue };
-        for unit in needs.units {
-            let place = directory.join(format!("{unit}@{instance}.service.d"));
-            let made = needs.grant(&place, namespace);
-            made.map_err(|error| Failure::file(&place, error, "give a new directory"))?;
-        }
+        let made = needs.write(instance, directory, namespace);
+        made.map_err(|error| Failure::file(directory, error, "give a new directory"))?;
     }
     Ok(())
 }
@@ -197,8 +210,10 @@ mod tests {
         let drop_in = place.join("namespace.conf");
         fs::write(&drop_in, "[Service]\n").expect("ours");
         generate(&configurations, &units, &drop_in).expect("written");
+        let is_service = |unit: &PathBuf| unit.to_string_lossy().ends_with(".service.d");
         let names = fs::read_dir(&units).expect("there").map(|unit| unit.expect("readable").path());
         let mut names: Vec<String> = names
+            .filter(is_service)
             .map(|unit| {
                 assert_eq!(fs::read_to_string(unit.join(DROP_IN)).expect("a drop-in"), "[Service]\n");
                 unit.file_name().expect("a name").to_string_lossy().into_owned()
@@ -279,6 +294,25 @@ mod tests {
         let pair = "[pair]\nkey_file = \"/k\"\nlocal = \"10.9.0.1:9479\"\npeer = \"10.9.0.2:9479\"\n";
         let unit = "ringwall-gate@it.service.d".to_owned();
         assert_eq!(allowed(&format!("{gate}{pair}")), [(unit, "10.9.0.2".to_owned())]);
+    }
+
+    /// One in a namespace is closed by nothing but its unit, so a boot waits for it.
+    #[test]
+    fn a_boot_waits_15_s_for_a_card_that_udev_closes_when_it_comes() {
+        let waits = |text: &str| {
+            let place = tempfile::tempdir().expect("a directory");
+            let text = text.replace("STATE", &place.path().display().to_string());
+            fs::write(place.path().join("en-0.toml"), text).expect("ours");
+            generate(place.path(), place.path(), &place.path().join("namespace.conf")).expect("written");
+            fs::read_to_string(place.path().join("sys-subsystem-net-devices-en-0.device.d/ringwall.conf")).ok()
+        };
+        let host = "[host]\ninterface = \"rwnone0\"\nstate_dir = \"STATE\"\n";
+        let short = Some("[Unit]\nJobRunningTimeoutSec=15s\n".to_owned());
+        assert_eq!(waits(host), short);
+        assert_eq!(waits(&format!("{host}mode = \"sarp\"\n")), short);
+        assert_eq!(waits(&format!("{host}takeover = \"namespace\"\n")), None);
+        assert_eq!(waits("[gate]\ntrusted = \"rwnone0\"\nuntrusted = \"rwnone1\"\n"), None);
+        assert_eq!(waits("[host]\n"), None);
     }
 
     #[test]
