@@ -16,7 +16,8 @@
 //! operators.json who may give its service orders, and when each did last (0600)
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
-//! The certificates are the record; the index is written anew from them with every issue and nothing reads it.
+//! The certificates are the record. The index is written from them, has a line more with every issue, and nothing
+//! reads it.
 
 mod acts;
 mod backup;
@@ -31,8 +32,7 @@ mod serving;
 mod sharing;
 mod succession;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -57,14 +57,16 @@ use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
 use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
-pub use acts::{acting, note};
+pub use acts::{acting, caching, note};
 pub use backup::Restored;
 pub use enrolling::{Application, AskedFor, Invitation};
-use issued::Issued;
+pub use issued::Cache;
+use issued::{Certificate, Issued};
 pub use operators::{
     KnownOperator, add_operator, add_operator_by_request, begin_order, put_down_refused, remove_operator,
 };
 pub use policy::{change_policy, policy, policy_file};
+use record::Lock;
 pub use record::Record;
 pub use renewing::{Given, Renewed, Terms, check_may_be_late};
 pub use revoking::{Revoked, is_revoked};
@@ -97,6 +99,7 @@ pub struct Directory {
     site: Site,
     /// Who acts, for the record.
     by: String,
+    cache: Cache,
 }
 
 /// One certificate that the site has issued.
@@ -191,7 +194,7 @@ impl Directory {
         let site = Site::create_for(name, validity, profile, random, unix_s)?;
         let masters = (RequestMaster::from_bytes(*random_bytes(random)), DhcpMaster::from_bytes(*random_bytes(random)));
         store_new(path, &site, &masters, unix_s).map_err(|error| error.with_file(path))?;
-        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned() })
+        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned(), cache: Cache::default() })
     }
 
     /// Opens the site in `path`.
@@ -211,7 +214,7 @@ impl Directory {
                 Error::Authority(_) | Error::Pem(_) => error.with_file(&certificate),
                 _ => error.with_file(&key),
             })?;
-        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned() })
+        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned(), cache: Cache::default() })
     }
 
     /// The authority itself.
@@ -236,12 +239,12 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Entry, Error> {
         let lock = self.lock()?;
-        let entries = self.admit_to_file(request, delivery, unix_s)?;
+        let entries = self.admit_to_file(&lock, request, delivery, unix_s)?;
         let bundle = match proved.answer_key() {
             Some(_) => self.site.issue_to_be_sealed(request, proved, random, unix_s)?,
             None => self.site.issue(request, proved, random, unix_s)?,
         };
-        let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
+        let (bundle, renewal) = self.enter(&lock, bundle, request, delivery.sharing, random, unix_s)?;
         let output = match proved.answer_key() {
             Some(receiver) => delivery.stage(&sealed(&receiver, &bundle)?)?,
             None => delivery.stage(&bundle.to_pem())?,
@@ -261,9 +264,9 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Entry, Error> {
         let lock = self.lock()?;
-        let entries = self.admit_to_file(request, delivery, unix_s)?;
+        let entries = self.admit_to_file(&lock, request, delivery, unix_s)?;
         let (bundle, key_pem) = self.site.issue_with_key(request, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, request, delivery.sharing, random, unix_s)?;
+        let (bundle, renewal) = self.enter(&lock, bundle, request, delivery.sharing, random, unix_s)?;
         let output = delivery.stage(&bundle.join_key(&key_pem)?)?;
         self.record((entries, Act::Issued), &bundle, renewal, || output.commit(), &lock)
     }
@@ -355,20 +358,26 @@ impl Directory {
     }
 
     fn issued(&self) -> Issued<'_> {
-        Issued { site: &self.path, anchor: self.site.anchor() }
+        Issued { site: &self.path, anchor: self.site.anchor(), cache: &self.cache }
     }
 
     /// As [`admit`](Directory::admit), and whether the host's file can be written.
-    fn admit_to_file(&self, request: &Request, delivery: &Delivery<'_>, unix_s: u64) -> Result<Vec<Entry>, Error> {
-        let entries = self.admit(request, delivery.sharing, unix_s)?;
+    fn admit_to_file(
+        &self,
+        lock: &Lock,
+        request: &Request,
+        delivery: &Delivery<'_>,
+        unix_s: u64,
+    ) -> Result<Vec<Entry>, Error> {
+        let entries = self.admit(lock, request, delivery.sharing, unix_s)?;
         // The repository hears of a host only if its files can be handed out.
         drop(delivery.stage("")?);
         Ok(entries)
     }
 
     /// Whether the site has room for `request`; returns what it has issued so far.
-    fn admit(&self, request: &Request, sharing: Sharing, unix_s: u64) -> Result<Vec<Entry>, Error> {
-        let mut entries = self.list()?;
+    fn admit(&self, lock: &Lock, request: &Request, sharing: Sharing, unix_s: u64) -> Result<Vec<Entry>, Error> {
+        let mut entries = record::entries(lock.recent(&self.issued())?, self.revocation_list()?.as_ref());
         // Before anything is handed out: what fails here has changed nothing that anybody sees.
         self.issued().retire(&issued::take_retired(&mut entries, unix_s))?;
         if entries.len() == MAX_ISSUED {
@@ -385,6 +394,7 @@ impl Directory {
     /// S-ARP does not know is left out.
     fn enter(
         &self,
+        lock: &Lock,
         bundle: Bundle,
         request: &Request,
         sharing: Sharing,
@@ -401,7 +411,7 @@ impl Directory {
             Some(known) => known.number,
             None => store.add(&host, sharing, unix_s)?,
         };
-        let sarp = self.for_sarp(&certificate, number, &*store, random, unix_s)?;
+        let sarp = self.for_sarp(lock, &certificate, number, &*store, random, unix_s)?;
         let bundle = self.site.bundle(certificate, Some(sarp), dhcp)?.with_second_key_of(bundle);
         Ok((bundle, Some(Renewal { store, host, sharing, unix_s })))
     }
@@ -409,6 +419,7 @@ impl Directory {
     /// What the host of this number needs for S-ARP.
     fn for_sarp(
         &self,
+        lock: &Lock,
         certificate: &HostCertificate,
         number: u64,
         store: &dyn Store,
@@ -417,7 +428,7 @@ impl Directory {
     ) -> Result<ForSarp, Error> {
         let masters = self.request_masters(random)?;
         let (name, own_role) = (certificate.name(), certificate.role());
-        let others = |role| self.others(role, store, name, own_role, unix_s);
+        let others = |role| self.others(lock, role, store, name, own_role, unix_s);
         Ok(ForSarp {
             request_keys: masters.map(|master| master.key_of(number)),
             distributors: others(Role::Distributor)?,
@@ -477,28 +488,27 @@ impl Directory {
         Succession::from_pem(&files::read(&path)?).map_err(|error| Error::from(error).with_file(&path))
     }
 
-    /// The certificates of the hosts of `role` but the one called `own_name`, which has `own_role`: of each host the newest, if that still has the role, its period is not
-    /// over, and the host is not revoked.
+    /// The certificates of the hosts of `role` but the one called `own_name`, which has `own_role`:
+    /// of each host the newest, if that still has the role, its period is not over, and the host is
+    /// not revoked.
     fn others(
         &self,
+        lock: &Lock,
         role: Role,
         store: &dyn Store,
         own_name: &str,
         own_role: Role,
         unix_s: u64,
     ) -> Result<Vec<Verified<HostCertificate>>, Error> {
-        // By name and then by age: a later one of the same name takes the place of the one before.
-        let newest: BTreeMap<String, _> = self
-            .issued()
-            .recent()?
-            .into_iter()
-            .map(|certificate| (certificate.name().to_owned(), certificate))
-            .collect();
+        let recent = lock.recent(&self.issued())?;
+        // They are sorted by name and then by age: the last of a name is its newest.
+        let newest = recent.chunk_by(|one, other| one.name() == other.name()).filter_map(<[_]>::last);
+        let may_serve =
+            |one: &&Certificate| one.role() == role && one.not_after_unix() >= unix_s && one.name() != own_name;
         let mut found = Vec::new();
-        for (name, certificate) in newest {
-            let may_serve = certificate.role() == role && certificate.not_after_unix() >= unix_s && name != own_name;
-            if may_serve && store.by_name(&name)?.is_some_and(|entry| entry.standing == Standing::Good) {
-                found.push(certificate);
+        for certificate in newest.filter(may_serve) {
+            if store.by_name(certificate.name())?.is_some_and(|entry| entry.standing == Standing::Good) {
+                found.push(Verified::clone(certificate));
             }
         }
         let in_all = found.len() + usize::from(own_role == role);
@@ -509,35 +519,33 @@ impl Directory {
         }
     }
 
-    /// Stores record and index, and hands the bundle out. What can be staged is staged before the
-    /// first is committed, and that it is done is told before. The record comes first, so that no
-    /// host ever holds a certificate that the site does not know of.
+    /// Stores record and index, and hands the bundle out. The certificate is staged before anything
+    /// changes, and that it is issued is told before. The record comes first, so that no host ever
+    /// holds a certificate that the site does not know of.
     fn record(
         &self,
         (mut entries, act): (Vec<Entry>, Act),
         bundle: &Bundle,
         renewal: Option<Renewal>,
         hand_out: impl FnOnce() -> Result<(), Error>,
-        _lock: &File,
+        _lock: &Lock,
     ) -> Result<Entry, Error> {
         let entry = Entry::of(bundle.certificate());
         entries.push(entry.clone());
-        let issued = self.path.join(ISSUED);
-        let record_path = issued.join(format!("{}.pem", entry.serial));
+        let record_path = self.path.join(ISSUED).join(format!("{}.pem", entry.serial));
         let record = Staged::new(&record_path, &bundle.certificate_pem(), Secrecy::Public, Overwrite::Never)?;
-        let index = Staged::new(&issued.join(INDEX), &index_text(&entries), Secrecy::Public, Overwrite::Force)?;
         acts::tell_of(self, act, &entry)?;
         if let Some(renewal) = renewal {
             renewal.store.add(&renewal.host, renewal.sharing, renewal.unix_s)?;
         }
         record.commit()?;
-        index.commit()?;
+        self.issued().index(&entries)?;
         hand_out()?;
         Ok(entry)
     }
 
-    /// Two managers at once would each miss what the other is about to record. The lock ends with the returned file.
-    fn lock(&self) -> Result<File, Error> {
+    /// Two managers at once would each miss what the other is about to record.
+    fn lock(&self) -> Result<Lock, Error> {
         record::lock(&self.path)
     }
 }
@@ -604,12 +612,4 @@ fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<()
         }
     }
     Ok(())
-}
-
-fn index_text(entries: &[Entry]) -> String {
-    let mut text = INDEX_HEADER.to_owned();
-    for entry in entries {
-        text.push_str(&entry.index_line());
-    }
-    text
 }

@@ -22,6 +22,11 @@ pub fn number_text(number: u64) -> String {
     format!("{number:016x}")
 }
 
+/// The number that [`number_text`] wrote so.
+pub(crate) fn number_of(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok().filter(|number| number_text(*number) == text)
+}
+
 /// A new key and the request for its certificate.
 pub struct KeyAndRequest {
     /// The private key in PEM; it never leaves the host.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use authority::directory::{Delivery, Entry, Invitation, Restored, Sharing};
+use authority::directory::{Cache, Delivery, Entry, Invitation, Restored, Sharing, caching};
 use authority::enrolment::by_token::Applying;
 use authority::files::{self, Overwrite, Secrecy, Staged};
 use authority::limits::SITE_VALIDITY;
@@ -122,6 +122,68 @@ fn one_step_writes_identity_record_and_index() {
     let line =
         format!("{}\ta\thost\t02:00:00:00:00:01\t10.0.0.1\t2027-01-15T07:55:00Z\t2028-01-15T08:00:00Z", entry.serial);
     assert_eq!(index.lines().nth(1), Some(line.as_str()));
+}
+
+/// A process that keeps what it has read sees what others do to the record all the same.
+#[test]
+fn what_others_do_to_the_record_is_seen_through_a_cache() {
+    let (place, site) = new_site();
+    let cache = Cache::default();
+    let listed = || {
+        let opened = Directory::open(&place.path().join("site")).expect("opened");
+        caching(opened, &cache).list().map(|list| list.into_iter().map(|entry| entry.name).collect::<Vec<_>>())
+    };
+    let issue = |name: &str, last: u8| {
+        let output = place.path().join(format!("{name}.pem"));
+        let entry = site.issue_identity(&request(name, last), &to(&output), &mut random(last), NOW_UNIX_S);
+        place.path().join(format!("site/issued/{}.pem", entry.expect("issued").serial))
+    };
+    let (b, a) = (issue("b", 2), issue("a", 1));
+    assert_eq!(listed().expect("list"), ["a", "b"]);
+    issue("c", 3);
+    assert_eq!(listed().expect("list"), ["a", "b", "c"], "it was issued meanwhile");
+    let good = fs::read(&a).expect("there");
+    fs::write(&a, "no certificate").expect("written");
+    let error = listed().expect_err("it is none any more");
+    assert!(error.to_string().contains(&a.display().to_string()), "{error}");
+    fs::write(&a, good).expect("written");
+    fs::remove_file(&b).expect("removed");
+    assert_eq!(listed().expect("list"), ["a", "c"]);
+}
+
+/// Another authority of the same name is none: what was good under the first one is not under it.
+#[test]
+fn what_a_cache_has_is_good_under_its_authority_alone() {
+    let (place, site) = new_site();
+    let cache = Cache::default();
+    let output = place.path().join("a.pem");
+    site.issue_identity(&request("a", 1), &to(&output), &mut random(2), NOW_UNIX_S).expect("issued");
+    let open = || caching(Directory::open(&place.path().join("site")).expect("opened"), &cache);
+    assert_eq!(open().list().expect("list").len(), 1);
+    let other = place.path().join("other");
+    Directory::init(&other, "lab", SITE_VALIDITY, Profile::Modern, &mut random(9), NOW_UNIX_S).expect("site");
+    for file in ["ca.crt.pem", "ca.key.pem"] {
+        fs::copy(other.join(file), place.path().join("site").join(file)).expect("copied");
+    }
+    assert!(matches!(open().list().map_err(|error| error.to_string()), Err(text) if text.contains("issued")));
+}
+
+/// It gets a line with each issue; one that is not there is written anew.
+#[test]
+fn the_index_has_a_line_of_each_certificate() {
+    let (place, site) = new_site();
+    let file = place.path().join("site/issued/index.tsv");
+    let issue = |name: &str, last: u8| {
+        let output = place.path().join(format!("{name}.pem"));
+        site.issue_identity(&request(name, last), &to(&output), &mut random(last), NOW_UNIX_S).expect("issued");
+        let text = fs::read_to_string(&file).expect("there");
+        let names = text.lines().skip(1).filter_map(|line| line.split('\t').nth(1));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!((issue("b", 2), issue("a", 1)), (vec!["b".to_owned()], vec!["b".to_owned(), "a".to_owned()]));
+    fs::remove_file(&file).expect("removed");
+    assert_eq!(issue("c", 3), ["a", "b", "c"]);
+    assert_eq!(issue("d", 4), ["a", "b", "c", "d"]);
 }
 
 #[test]

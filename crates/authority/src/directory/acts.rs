@@ -1,6 +1,6 @@
 //! What the record of a site (`audit`) is told before it is done.
 
-use super::{Directory, Entry};
+use super::{Cache, Directory, Entry};
 use crate::Error;
 use crate::audit::{self, Act, Deed};
 use crate::limits::BACKDATE;
@@ -9,6 +9,12 @@ use crate::limits::BACKDATE;
 #[must_use]
 pub fn acting(directory: Directory, by: &str) -> Directory {
     Directory { by: by.to_owned(), ..directory }
+}
+
+/// The same site, whose certificates are read anew only where `cache` does not have them.
+#[must_use]
+pub fn caching(directory: Directory, cache: &Cache) -> Directory {
+    Directory { cache: cache.clone(), ..directory }
 }
 
 /// Puts down what is about to be done. The caller holds the lock.

@@ -12,10 +12,10 @@ use identity::{Profile, Verified};
 use wire::MacAddress;
 
 use super::renewing::is_in_first_half;
-use super::{Delivery, Directory, Entry, Sharing, acts};
+use super::{Delivery, Directory, Entry, Lock, Sharing, acts};
 use crate::audit::Act;
 use crate::enrolment::by_token::associated;
-use crate::enrolment::number_text;
+use crate::enrolment::{number_of, number_text};
 use crate::limits::{MAX_SEALED_LEN, MAX_TOKEN_VALIDITY};
 use crate::repository::enrolment::{self, Applicant, Enrolment, Progress};
 use crate::repository::{HostEntry, Subnet};
@@ -128,13 +128,13 @@ impl Directory {
                 return Err(Error::InvitedTwice(invitation.name.clone()));
             }
         }
-        let _lock = self.lock()?;
+        let lock = self.lock()?;
         let store = self.repository()?;
         // What distributors have already; it lasts longer than a token where the site's manager
         // does not haste.
         let masters = self.request_masters(random)?;
         let master = masters.sending(unix_s).1;
-        let distributors = self.others(Role::Distributor, &*store, "", Role::Host, unix_s)?;
+        let distributors = self.others(&lock, Role::Distributor, &*store, "", Role::Host, unix_s)?;
         let (mut tokens, mut entries) = (Vec::new(), Vec::new());
         for invitation in invitations {
             let others = distributors.iter().filter(|one| one.name() != invitation.name);
@@ -188,12 +188,12 @@ impl Directory {
             return Err(Error::OtherFingerprint(shown));
         }
         let request = granted(&asked, &applicant, &proved)?;
-        let (bundle, fresh) = match issued_before(self, &request, &proved, unix_s)? {
-            Some(certificate) => (self.with_shared_keys(certificate, random, unix_s)?, None),
+        let (bundle, fresh) = match issued_before(self, &lock, &request, &proved, unix_s)? {
+            Some(certificate) => (self.with_shared_keys(&lock, certificate, random, unix_s)?, None),
             None => {
-                let entries = self.admit(&request, sharing, unix_s)?;
+                let entries = self.admit(&lock, &request, sharing, unix_s)?;
                 let bundle = self.site().issue(&request, &proved, random, unix_s)?;
-                let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
+                let (bundle, renewal) = self.enter(&lock, bundle, &request, sharing, random, unix_s)?;
                 (bundle, Some((entries, renewal)))
             }
         };
@@ -305,11 +305,17 @@ impl Directory {
         self.repository()?.by_name(name)?.ok_or_else(|| Error::NoHost(name.to_owned()))
     }
 
-    /// The token of this name or number.
+    /// The token of this number or name. A number is looked up, since a site can have a thousand
+    /// tokens and the signer approves one after the other.
     fn named(&self, which: &str, unix_s: u64) -> Result<Enrolment, Error> {
-        let found = enrolment::sweep(&*self.repository()?, unix_s)?;
-        let is_meant = |one: &Enrolment| one.name == which || number_text(one.number) == which;
-        found.into_iter().find(is_meant).ok_or_else(|| Error::NoApplicant(which.to_owned()))
+        let store = self.repository()?;
+        if let Some(number) = number_of(which)
+            && let Some(found) = store.enrolment(number)?.filter(|one| !one.is_over(unix_s))
+        {
+            return Ok(found);
+        }
+        let found = enrolment::sweep(&*store, unix_s)?;
+        found.into_iter().find(|one| one.name == which).ok_or_else(|| Error::NoApplicant(which.to_owned()))
     }
 
     fn waiting(&self, which: &str, unix_s: u64) -> Result<(Enrolment, Applicant), Error> {
@@ -356,6 +362,7 @@ fn granted(asked: &Enrolment, applicant: &Applicant, proved: &CertificateRequest
 /// fetched: nothing is granted twice. A key is made for one application, so nobody else has it.
 fn issued_before(
     directory: &Directory,
+    lock: &Lock,
     request: &Request,
     proved: &CertificateRequest,
     unix_s: u64,
@@ -370,7 +377,7 @@ fn issued_before(
             && one.names() == request.names()
             && is_in_first_half(one, unix_s)
     };
-    Ok(directory.live(request.name(), unix_s)?.into_iter().rfind(is_it))
+    Ok(directory.live(lock, request.name(), unix_s)?.into_iter().rfind(is_it))
 }
 
 /// The addresses that a host has by certificate: what it was given lies in its subnets.

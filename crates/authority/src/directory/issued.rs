@@ -1,67 +1,129 @@
-//! The certificates that a site has issued, as files: the record that every act reads whole.
+//! The certificates that a site has issued, as files: the record that every act looks at as a whole.
 //!
 //! What is long over leaves it. Hosts renew theirs every few weeks, so in ten years a site issues a
 //! hundred times as many as it has hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
 use identity::certificate::{HostCertificate, TrustAnchor, Verified};
 use identity::pem;
 
-use super::{Entry, ISSUED, RETIRED};
+use super::{Entry, INDEX, INDEX_HEADER, ISSUED, RETIRED};
 use crate::error::Error;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::limits::{MAX_ISSUED, RETIRED_AFTER, RETIRED_AT_ONCE};
+
+/// A certificate of the record.
+pub(super) type Certificate = Arc<Verified<HostCertificate>>;
+
+/// The certificates that were read from one site's folder and verified. A process that acts again
+/// and again reads anew only what has changed: ten thousand files take most of a second to verify
+/// and ten milliseconds to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Cache(Arc<Mutex<Read>>);
+
+#[derive(Debug, Default)]
+struct Read {
+    /// The authority's certificate under which they are good, in DER.
+    anchor: Vec<u8>,
+    files: HashMap<PathBuf, (Stamp, Certificate)>,
+}
+
+/// What tells that a file is still the one that was read. No program sets the time of change
+/// (`ctime`) at will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    len: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Path) -> io::Result<Stamp> {
+        let file = fs::metadata(file)?;
+        let changed = (file.ctime(), file.ctime_nsec());
+        Ok(Stamp { device: file.dev(), inode: file.ino(), len: file.len(), changed })
+    }
+}
 
 /// The two folders of a site.
 pub(super) struct Issued<'a> {
     pub(super) site: &'a Path,
     pub(super) anchor: &'a TrustAnchor,
+    pub(super) cache: &'a Cache,
 }
 
 impl Issued<'_> {
     /// Of each host the newest, and what is or was good lately, by name and then by age.
-    pub(super) fn recent(&self) -> Result<Vec<Verified<HostCertificate>>, Error> {
-        let mut found = self.read(ISSUED, MAX_ISSUED)?;
+    pub(super) fn recent(&self) -> Result<Vec<Certificate>, Error> {
+        let mut read = self.cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Files that are gone, or not as they were, are forgotten.
+        let before = std::mem::take(&mut *read);
+        let is_same_anchor = before.anchor == self.anchor.der();
+        self.anchor.der().clone_into(&mut read.anchor);
+        let mut known = before.files;
+        for path in self.files(ISSUED, MAX_ISSUED)? {
+            let stamp = Stamp::of(&path).map_err(|error| Error::from(error).with_file(&path))?;
+            let kept = known.remove(&path).filter(|(of, _)| is_same_anchor && *of == stamp);
+            let certificate = kept.map_or_else(|| self.read_one(&path).map(Arc::new), |(_, kept)| Ok(kept))?;
+            read.files.insert(path, (stamp, certificate));
+        }
+        let mut found: Vec<Certificate> = read.files.values().map(|(_, one)| Arc::clone(one)).collect();
         sort(&mut found);
         Ok(found)
     }
 
     /// All of them.
-    pub(super) fn all(&self) -> Result<Vec<Verified<HostCertificate>>, Error> {
-        let mut found = self.read(ISSUED, MAX_ISSUED)?;
+    pub(super) fn all(&self) -> Result<Vec<Certificate>, Error> {
+        let mut found = self.recent()?;
         if self.site.join(RETIRED).exists() {
-            found.extend(self.read(RETIRED, usize::MAX)?);
+            for path in self.files(RETIRED, usize::MAX)? {
+                found.push(Arc::new(self.read_one(&path)?));
+            }
         }
         sort(&mut found);
         found.dedup_by(|one, other| one.serial() == other.serial());
         Ok(found)
     }
 
-    /// Those in one folder, at most so many.
-    fn read(&self, folder: &str, most: usize) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    /// The certificates' files in one folder, at most so many.
+    fn files(&self, folder: &str, most: usize) -> Result<Vec<PathBuf>, Error> {
         let directory = self.site.join(folder);
-        let mut found = Vec::new();
-        let listing = fs::read_dir(&directory).map_err(|error| Error::from(error).with_file(&directory))?;
-        for file in listing {
-            let path = file.map_err(|error| Error::from(error).with_file(&directory))?.path();
-            if !is_certificate_file(&path) {
-                continue;
-            }
-            if found.len() == most {
-                return Err(Error::SiteFull.with_file(&directory));
-            }
-            found.push(self.read_one(&path).map_err(|error| error.with_file(&path))?);
-        }
-        Ok(found)
+        let wrong = |error: io::Error| Error::from(error).with_file(&directory);
+        let listing = fs::read_dir(&directory).map_err(wrong)?;
+        let paths = listing.map(|file| file.map(|file| file.path())).collect::<io::Result<Vec<_>>>().map_err(wrong)?;
+        let found: Vec<PathBuf> = paths.into_iter().filter(|path| is_certificate_file(path)).collect();
+        if found.len() > most { Err(Error::SiteFull.with_file(&directory)) } else { Ok(found) }
     }
 
     fn read_one(&self, path: &Path) -> Result<Verified<HostCertificate>, Error> {
-        let der = pem::single(&files::read(path)?, pem::CERTIFICATE)?;
-        self.anchor.verify_whenever(&der).map_err(Error::Recorded)
+        let read = || {
+            let der = pem::single(&files::read(path)?, pem::CERTIFICATE)?;
+            self.anchor.verify_whenever(&der).map_err(Error::Recorded)
+        };
+        read().map_err(|error: Error| error.with_file(path))
+    }
+
+    /// Writes the last of `entries` into the index, or all of them where there is none: it has
+    /// megabytes in a large site.
+    pub(super) fn index(&self, entries: &[Entry]) -> Result<(), Error> {
+        let path = self.site.join(ISSUED).join(INDEX);
+        let Some(last) = entries.last() else { return Ok(()) };
+        if path.exists() {
+            let append = |mut file: File| file.write_all(last.index_line().as_bytes());
+            let appended = OpenOptions::new().append(true).open(&path).and_then(append);
+            return appended.map_err(|error| Error::from(error).with_file(&path));
+        }
+        let lines: String = entries.iter().map(Entry::index_line).collect();
+        files::write(&path, &[INDEX_HEADER, &lines].concat(), Secrecy::Public, Overwrite::Force)
     }
 
     /// Puts these away. What a crash leaves in both places goes with the next act.
@@ -70,6 +132,11 @@ impl Issued<'_> {
             return Ok(());
         }
         let [issued, folder] = [ISSUED, RETIRED].map(|name| self.site.join(name));
+        // The next issue writes it anew, without these.
+        let index = issued.join(INDEX);
+        if index.exists() {
+            fs::remove_file(&index).map_err(|error| Error::from(error).with_file(&index))?;
+        }
         fs::create_dir_all(&folder).map_err(|error| Error::from(error).with_file(&folder))?;
         for entry in retired {
             let file = format!("{}.pem", entry.serial);
@@ -86,8 +153,12 @@ impl Issued<'_> {
     }
 }
 
-fn sort(certificates: &mut [Verified<HostCertificate>]) {
-    certificates.sort_by_cached_key(|one| (one.name().to_owned(), one.not_before_unix(), one.serial_hex()));
+fn sort(certificates: &mut [Certificate]) {
+    certificates.sort_unstable_by(|one, other| {
+        let name = one.name().cmp(other.name());
+        let age = one.not_before_unix().cmp(&other.not_before_unix());
+        name.then(age).then_with(|| one.serial().cmp(other.serial()))
+    });
 }
 
 pub(super) fn is_certificate_file(path: &Path) -> bool {

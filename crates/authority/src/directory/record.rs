@@ -1,14 +1,15 @@
 //! What a site has decided and issued, as who has no key of it may read it: the site's service does.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use identity::certificate::{HostCertificate, TrustAnchor, Verified};
+use identity::certificate::{TrustAnchor, Verified};
 use identity::pem;
 use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 
-use super::issued::Issued;
+use super::issued::{Cache, Certificate, Issued};
 use super::{CERTIFICATE, Directory, Entry, POLICY, REVOKED, acts, operators};
 use crate::audit::{self, Checked, Doubt, Kept, RefusedOrders};
 use crate::{Error, files};
@@ -18,11 +19,12 @@ use crate::{Error, files};
 pub struct Record {
     pub(super) path: PathBuf,
     pub(super) anchor: TrustAnchor,
+    cache: Cache,
 }
 
 impl From<&Directory> for Record {
     fn from(directory: &Directory) -> Record {
-        Record { path: directory.path.clone(), anchor: directory.site.anchor().clone() }
+        Record { path: directory.path.clone(), anchor: directory.site.anchor().clone(), cache: directory.cache.clone() }
     }
 }
 
@@ -41,7 +43,7 @@ impl Record {
             TrustAnchor::from_der(&der).map_err(Error::Authority)
         };
         let anchor = read().map_err(|error| error.with_file(&certificate))?;
-        Ok(Record { path: path.to_owned(), anchor })
+        Ok(Record { path: path.to_owned(), anchor, cache: Cache::default() })
     }
 
     /// The authority, as hosts know it.
@@ -51,7 +53,7 @@ impl Record {
     }
 
     fn issued(&self) -> Issued<'_> {
-        Issued { site: &self.path, anchor: &self.anchor }
+        Issued { site: &self.path, anchor: &self.anchor, cache: &self.cache }
     }
 
     /// As [`Directory::list`].
@@ -167,19 +169,37 @@ impl Record {
     }
 }
 
-/// Two managers at once would each miss what the other is about to record. The lock ends with the
-/// returned file.
-pub(super) fn lock(path: &Path) -> Result<File, Error> {
+/// The lock of a site, until it is dropped. Whoever has it has looked at the certificates once: no
+/// other program changes them meanwhile.
+pub(super) struct Lock {
+    _directory: File,
+    recent: OnceCell<Vec<Certificate>>,
+}
+
+impl Lock {
+    /// As [`Issued::recent`], as it was when this was asked first.
+    pub(super) fn recent(&self, issued: &Issued<'_>) -> Result<&[Certificate], Error> {
+        if let Some(recent) = self.recent.get() {
+            return Ok(recent);
+        }
+        let recent = issued.recent()?;
+        Ok(self.recent.get_or_init(|| recent))
+    }
+}
+
+/// Two managers at once would each miss what the other is about to record.
+pub(super) fn lock(path: &Path) -> Result<Lock, Error> {
     let lock = || -> Result<File, Error> {
         let directory = File::open(path)?;
         directory.lock()?;
         Ok(directory)
     };
-    lock().map_err(|error| error.with_file(path))
+    let directory = lock().map_err(|error| error.with_file(path))?;
+    Ok(Lock { _directory: directory, recent: OnceCell::new() })
 }
 
-fn entries(certificates: &[Verified<HostCertificate>], listed: Option<&Verified<RevocationList>>) -> Vec<Entry> {
-    let entry = |certificate: &Verified<HostCertificate>| Entry {
+pub(super) fn entries(certificates: &[Certificate], listed: Option<&Verified<RevocationList>>) -> Vec<Entry> {
+    let entry = |certificate: &Certificate| Entry {
         revoked: listed.is_some_and(|list| list.names(certificate)),
         ..Entry::of(certificate)
     };

@@ -13,7 +13,7 @@ use identity::certificate::{CertificateRequest, HostCertificate, Role};
 use identity::renewal::seal;
 use identity::{Profile, Verified};
 
-use super::{Directory, Entry, Sharing};
+use super::{Certificate, Directory, Entry, Lock, Sharing};
 use crate::audit::Act;
 use crate::limits::{MAX_FILE_LEN, MAX_LIVE_CERTIFICATES};
 use crate::repository::Standing;
@@ -71,13 +71,13 @@ impl Directory {
         unix_s: u64,
     ) -> Result<Renewed, Error> {
         let lock = self.lock()?;
-        let mut live = self.live(proved.name(), unix_s)?;
+        let mut live = self.live(&lock, proved.name(), unix_s)?;
         let in_all = live.len();
         let (newest, sharing) = match live.pop() {
             // It held its addresses before, alone or not.
             Some(newest) => (newest, Sharing::Allowed),
             // Somebody else may hold them by now.
-            None => (late(self, proved, terms.late, unix_s)?, Sharing::Refused),
+            None => (late(self, &lock, proved, terms.late, unix_s)?, Sharing::Refused),
         };
         self.check_may_ask(&newest, proved)?;
         let given = match proved.has_generation() {
@@ -86,7 +86,7 @@ impl Directory {
             None => Given::Certificate,
         };
         if given != Given::Certificate {
-            let bundle = self.with_shared_keys(newest, random, unix_s)?;
+            let bundle = self.with_shared_keys(&lock, newest, random, unix_s)?;
             let answer = sealed_for(proved, &bundle)?;
             return Ok(Renewed { entry: Entry::of(bundle.certificate()), given, answer });
         }
@@ -94,9 +94,9 @@ impl Directory {
             return Err(not_renewed(proved, "it has as many good certificates as a host can use"));
         }
         let request = self.once_more(&newest)?.with_validity(terms.validity)?;
-        let entries = self.admit(&request, sharing, unix_s)?;
+        let entries = self.admit(&lock, &request, sharing, unix_s)?;
         let bundle = self.site.issue(&request, proved, random, unix_s)?;
-        let (bundle, renewal) = self.enter(bundle, &request, sharing, random, unix_s)?;
+        let (bundle, renewal) = self.enter(&lock, bundle, &request, sharing, random, unix_s)?;
         let answer = sealed_for(proved, &bundle)?;
         let entry = self.record((entries, Act::Renewed), &bundle, renewal, || Ok(()), &lock)?;
         Ok(Renewed { entry, given, answer })
@@ -132,13 +132,13 @@ impl Directory {
     }
 
     /// The certificates of a host that are neither over nor taken back, by age.
-    pub(super) fn live(&self, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
+    pub(super) fn live(&self, lock: &Lock, name: &str, unix_s: u64) -> Result<Vec<Verified<HostCertificate>>, Error> {
         let listed = self.revocation_list()?;
-        let is_live = |one: &Verified<HostCertificate>| {
+        let is_live = |one: &&Certificate| {
             let is_listed = listed.as_ref().is_some_and(|list| list.names(one));
             one.name() == name && one.not_after_unix() >= unix_s && !is_listed
         };
-        Ok(self.issued().recent()?.into_iter().filter(is_live).collect())
+        Ok(lock.recent(&self.issued())?.iter().filter(is_live).map(|one| Verified::clone(one)).collect())
     }
 }
 
@@ -167,6 +167,7 @@ pub fn check_may_be_late(directory: &Directory, proved: &CertificateRequest) -> 
 /// is revoked, and who is not in it stays out.
 fn late(
     directory: &Directory,
+    lock: &Lock,
     proved: &CertificateRequest,
     late: Duration,
     unix_s: u64,
@@ -175,13 +176,13 @@ fn late(
     if late.is_zero() || proved.has_generation().is_some() {
         return Err(refused);
     }
-    let own = directory.issued().recent()?.into_iter().rfind(|one| one.name() == proved.name());
-    let is_late = |one: &Verified<HostCertificate>| {
+    let own = lock.recent(&directory.issued())?.iter().rfind(|one| one.name() == proved.name());
+    let is_late = |one: &HostCertificate| {
         one.not_after_unix() < unix_s && one.not_after_unix().saturating_add(late.as_secs()) >= unix_s
     };
     let known = directory.repository()?.by_name(proved.name())?;
     let is_good = known.is_some_and(|host| host.standing == Standing::Good);
-    own.filter(|one| is_good && is_late(one)).ok_or(refused)
+    own.filter(|one| is_good && is_late(one)).map(|one| Verified::clone(one)).ok_or(refused)
 }
 
 fn not_renewed(proved: &CertificateRequest, why: &'static str) -> Error {

@@ -7,7 +7,7 @@ use identity::certificate::HostCertificate;
 use identity::limits::MAX_REVOKED;
 use identity::revocation::RevocationList;
 
-use super::{Directory, Entry, REVOKED, Record, acts};
+use super::{Certificate, Directory, Entry, REVOKED, Record, acts};
 use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::{Error, Site};
@@ -52,7 +52,7 @@ impl Directory {
         let listed = |one: &HostCertificate| before.as_ref().is_some_and(|list| list.names(one));
         // Whatever a wrong clock has put away: it is good where clocks are right.
         let live = self.issued().all()?.into_iter().filter(|one| one.not_after_unix() >= unix_s);
-        let meant: Vec<Verified<HostCertificate>> = live.filter(|one| listed(one) || one.name() == name).collect();
+        let meant: Vec<Certificate> = live.filter(|one| listed(one) || one.name() == name).collect();
         if meant.len() > MAX_REVOKED {
             return Err(Error::TooManyRevoked);
         }

@@ -15,7 +15,7 @@ use identity::shared_keys::{NO_END, Shared, Term};
 use identity::site_key::SiteKey;
 use identity::{Generation, KeyError, Succession};
 
-use super::{DHCP_MASTER, Directory, REQUEST_MASTER, SITE_KEY, acts};
+use super::{DHCP_MASTER, Directory, Lock, REQUEST_MASTER, SITE_KEY, acts};
 use crate::audit::Act;
 use crate::files::{self, Overwrite, Secrecy};
 use crate::limits::{MAX_UNIX_S, MAX_VALIDITY, SHARED_KEY_AFTER, SHARED_KEY_GRACE, SHARED_KEY_TAKEN_OVER};
@@ -96,13 +96,15 @@ impl Directory {
     /// their certificates, and those stay.
     pub(super) fn with_shared_keys(
         &self,
+        lock: &Lock,
         certificate: Verified<HostCertificate>,
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Bundle, Error> {
         let store = self.repository()?;
         let number = store.by_name(certificate.name())?.map(|host| host.number);
-        let sarp = number.map(|number| self.for_sarp(&certificate, number, &*store, random, unix_s)).transpose()?;
+        let sarp =
+            number.map(|number| self.for_sarp(lock, &certificate, number, &*store, random, unix_s)).transpose()?;
         // Whether a DHCP server also serves under the link layer stands nowhere but in its own file.
         let serves = certificate.role() == Role::DhcpServer;
         let masters = serves.then(|| self.dhcp_masters(random)).transpose()?;

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use authority::audit::by_operator;
-use authority::directory::{Record, Terms, acting, apply, begin_order, check_may_be_late};
+use authority::directory::{Cache, Record, Terms, acting, apply, begin_order, caching, check_may_be_late};
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::limits::HOST_VALIDITY;
 use authority::{Directory, Error};
@@ -177,11 +177,15 @@ pub(in crate::site) struct Signer {
     applications: Pace,
     /// Of orders, by operator.
     orders: Pace,
+    /// What the site has issued, which each act looks at.
+    cache: Cache,
 }
 
 impl Signer {
     pub(in crate::site) fn new(dir: PathBuf, terms: Terms, now: Instant) -> Signer {
-        Signer { dir, terms, renewals: Pace::new(now), applications: Pace::new(now), orders: Pace::new(now) }
+        let pace = || Pace::new(now);
+        let (renewals, applications, orders) = (pace(), pace(), pace());
+        Signer { dir, terms, renewals, applications, orders, cache: Cache::default() }
     }
 
     /// Answers one question.
@@ -287,7 +291,7 @@ impl Signer {
     ) -> Result<T, Refusal> {
         let mut done = Err(Refusal::Failed);
         let ran = with_surroundings(|surroundings| {
-            let directory = acting(Directory::open(&self.dir)?, by);
+            let directory = caching(acting(Directory::open(&self.dir)?, by), &self.cache);
             done = act(&directory, surroundings).map_err(|error| refusal(&error));
             Ok(())
         });
