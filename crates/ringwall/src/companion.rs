@@ -16,14 +16,29 @@ use crate::failure::Failure;
 /// returned.
 pub(crate) fn start(command: &str) -> io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
-    Command::new(std::env::current_exe()?)
-        .arg(command)
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::null())
-        // Ctrl-C is for the daemon, which may have something to say to it then.
-        .process_group(0)
-        .spawn()?;
+    spawn(command, theirs, Stdio::null())?;
     Ok(ours)
+}
+
+/// The same with a second socket, which is its standard output: what is slow there keeps nobody
+/// waiting who asks by the first one.
+pub(crate) fn start_with_two(command: &str) -> io::Result<[UnixStream; 2]> {
+    let [(ours, theirs), (second, their_second)] = [UnixStream::pair()?, UnixStream::pair()?];
+    spawn(command, theirs, OwnedFd::from(their_second).into())?;
+    Ok([ours, second])
+}
+
+fn spawn(command: &str, input: UnixStream, output: Stdio) -> io::Result<()> {
+    let mut process = Command::new(std::env::current_exe()?);
+    // Ctrl-C is for the daemon, which may have something to say to it then.
+    let process = process.arg(command).stdin(Stdio::from(OwnedFd::from(input))).stdout(output).process_group(0);
+    process.spawn().map(drop)
+}
+
+/// In a process that [`start_with_two`] has started: its second socket.
+pub(crate) fn second_socket() -> io::Result<UnixStream> {
+    let stream = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
+    stream.peer_addr().map(|_| stream)
 }
 
 /// In such a process: the socket to the one that started it, whose end is to be this one's. Signals

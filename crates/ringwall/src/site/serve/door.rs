@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use super::super::orders::{ANSWER_BYTES_MAX, NotHeard};
 use super::super::signer;
 use super::http::{self, BadRequest, Wanted};
 use super::kept::HOSTS_MAX;
-use super::refusal::Refusal;
-use super::{COMMAND, Duty, Kept, Question, Reply};
+use super::refusal::{NotSigned, Refusal};
+use super::{COMMAND, Duty, Kept, Question, Reply, Task};
 use crate::companion;
 use crate::failure::Failure;
 use crate::report::{Newest, Report, unix_s};
@@ -31,6 +32,9 @@ use crate::serving::{door, locked, serve};
 pub(super) const CLIENTS_MAX: usize = 64;
 /// Of one address: nobody takes all of them.
 pub(super) const CLIENTS_OF_ADDRESS_MAX: usize = 8;
+/// Clients of one kind who wait for the signer at one time, so that those who join in a crowd leave
+/// places to those who report.
+const WAITING_MAX: usize = CLIENTS_MAX / 8;
 /// How long one may take to prove who he is.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long from then on, all in all.
@@ -64,7 +68,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     });
     let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
     door::confine(COMMAND).map_err(Failure::new)?;
-    let door = Arc::new(Door::open(&duty.identity, keeper)?);
+    let clerk = companion::second_socket().and_then(way_to_keeper).map_err(Failure::new)?;
+    let door = Arc::new(Door::open(&duty.identity, keeper, clerk)?);
     let places = Places::new(CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX);
     for listener in listeners {
         let (places, door) = (Arc::clone(&places), Arc::clone(&door));
@@ -89,11 +94,55 @@ struct Signed {
     newest: Newest,
 }
 
+/// The way to the clerk, who takes as long as the signer does.
+struct Clerk {
+    way: Mutex<Way>,
+    /// Hosts and operators who wait for an answer.
+    known: AtomicUsize,
+    /// Others, who may send what they like.
+    strangers: AtomicUsize,
+}
+
+impl Clerk {
+    fn new(way: Way) -> Clerk {
+        Clerk { way: Mutex::new(way), known: AtomicUsize::new(0), strangers: AtomicUsize::new(0) }
+    }
+
+    /// The answer to one task, for one of those who are counted in `waiting`. Who comes while many
+    /// wait is told to come later: they would take the places of hosts that report.
+    fn ask(&self, task: &Task, waiting: &AtomicUsize) -> Result<Reply, Refusal> {
+        let _place = Waiting::among(waiting).ok_or(Refusal::NotSigned(NotSigned::TooOften))?;
+        locked(&self.way).ask(task).map_err(|_| Refusal::Silent)
+    }
+
+    /// Whether nothing can be asked any more; of one who is being asked nobody can say so yet.
+    fn is_lost(&self) -> bool {
+        self.way.try_lock().is_ok_and(|way| way.is_lost())
+    }
+}
+
+/// A place among those who wait for the clerk, until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Waiting<'_> {
+    fn among(count: &AtomicUsize) -> Option<Waiting<'_>> {
+        let place = Waiting(count);
+        (count.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(place)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// All that clients share.
 pub(super) struct Door {
     server: Server,
     identity: HostIdentity,
     keeper: Mutex<Way>,
+    clerk: Clerk,
     signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
     applied: Mutex<BTreeMap<Who, Instant>>,
@@ -102,12 +151,13 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn open(identity: &str, keeper: Way) -> Result<Door, Failure> {
+    pub(super) fn open(identity: &str, keeper: Way, clerk: Way) -> Result<Door, Failure> {
         let server = Credentials::from_pem(identity, unix_s).and_then(|credentials| credentials.server());
         Ok(Door {
             server: server.map_err(Failure::new)?,
             identity: HostIdentity::from_pem(identity).map_err(Failure::new)?,
             keeper: Mutex::new(keeper),
+            clerk: Clerk::new(clerk),
             signed: Recent::default(),
             reported: Mutex::default(),
             applied: Mutex::default(),
@@ -116,13 +166,13 @@ impl Door {
         })
     }
 
-    /// Tells the keeper who was turned away; whether it can still be told anything.
+    /// Tells the keeper who was turned away; whether it and the clerk can still be asked anything.
     pub(super) fn tell_counts(&self) -> bool {
         let counts: Vec<(String, u64)> =
             self.counts.take().into_iter().map(|(word, count)| (word.to_owned(), count)).collect();
         let mut keeper = locked(&self.keeper);
         let _ = (!counts.is_empty()).then(|| keeper.say(&Question::Count(counts)));
-        !keeper.is_lost()
+        !keeper.is_lost() && !self.clerk.is_lost()
     }
 
     /// What the site has signed, fetched anew after a while.
@@ -182,13 +232,13 @@ impl Door {
         if signed.certificate != operator.der() {
             return Err(Refusal::NotHeard(NotHeard::Signature));
         }
-        match locked(&self.keeper).ask(&Question::Order(order)) {
-            Ok(Reply::Ordered(Some(Ok(answer))) | Reply::Signed(Some(signer::Answer::Ordered(answer)))) => {
+        match self.clerk.ask(&Task::Order(order), &self.clerk.known)? {
+            Reply::Ordered(Some(Ok(answer))) | Reply::Signed(Some(signer::Answer::Ordered(answer))) => {
                 Ok(("text/plain; charset=utf-8", answer.into_bytes()))
             }
-            Ok(Reply::Ordered(Some(Err(why)))) => Err(Refusal::NotHeard(why)),
-            Ok(Reply::Signed(Some(signer::Answer::Refused(why)))) => Err(Refusal::of(&why)),
-            Ok(Reply::Signed(None)) => Err(Refusal::NoSigner),
+            Reply::Ordered(Some(Err(why))) => Err(Refusal::NotHeard(why)),
+            Reply::Signed(Some(signer::Answer::Refused(why))) => Err(Refusal::of(&why)),
+            Reply::Signed(None) => Err(Refusal::NoSigner),
             _ => Err(Refusal::Silent),
         }
     }
@@ -225,7 +275,8 @@ impl Door {
 
     fn renew(&self, host: Option<String>, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
         let request = String::from_utf8(request).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
-        match self.sign(signer::Question::Renewal { host, request })? {
+        let waiting = if host.is_some() { &self.clerk.known } else { &self.clerk.strangers };
+        match self.sign(signer::Question::Renewal { host, request }, waiting)? {
             signer::Answer::Renewed(sealed) => Ok((PEM, sealed.into_bytes())),
             _ => Err(Refusal::Silent),
         }
@@ -234,17 +285,17 @@ impl Door {
     fn enrol(&self, address: Who, application: &[u8]) -> Result<(&'static str, Vec<u8>), Refusal> {
         check_pace(&self.applied, address, ENROLMENT_EVERY)?;
         let application = Application::parse(application).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
-        match self.sign(signer::Question::Enrolment(Box::new(application)))? {
+        match self.sign(signer::Question::Enrolment(Box::new(application)), &self.clerk.strangers)? {
             signer::Answer::Enrolment(outcome) => Ok((JSON, serde_json::to_vec(&outcome).unwrap_or_default())),
             _ => Err(Refusal::Silent),
         }
     }
 
-    fn sign(&self, question: signer::Question) -> Result<signer::Answer, Refusal> {
-        match locked(&self.keeper).ask(&Question::Sign(question)) {
-            Ok(Reply::Signed(Some(signer::Answer::Refused(why)))) => Err(Refusal::of(&why)),
-            Ok(Reply::Signed(Some(answer))) => Ok(answer),
-            Ok(Reply::Signed(None)) => Err(Refusal::NoSigner),
+    fn sign(&self, question: signer::Question, waiting: &AtomicUsize) -> Result<signer::Answer, Refusal> {
+        match self.clerk.ask(&Task::Sign(question), waiting)? {
+            Reply::Signed(Some(signer::Answer::Refused(why))) => Err(Refusal::of(&why)),
+            Reply::Signed(Some(answer)) => Ok(answer),
+            Reply::Signed(None) => Err(Refusal::NoSigner),
             _ => Err(Refusal::Silent),
         }
     }
@@ -295,4 +346,20 @@ fn check_pace<K: Ord>(asked: &Mutex<BTreeMap<K, Instant>>, who: K, every: Durati
     }
     asked.insert(who, Instant::now());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_wait_for_the_signer_and_who_has_gone_leaves_a_place() {
+        let waiting = AtomicUsize::new(0);
+        let mut places: Vec<_> = (0..WAITING_MAX).map(|_| Waiting::among(&waiting).expect("a place")).collect();
+        assert!(Waiting::among(&waiting).is_none() && Waiting::among(&waiting).is_none());
+        drop(places.pop());
+        assert!(Waiting::among(&waiting).is_some());
+        drop(places);
+        assert_eq!(waiting.into_inner(), 0);
+    }
 }

@@ -1,4 +1,5 @@
-//! The keeper: answers its door from the site's directory, until the door is gone.
+//! The keeper: answers its door from the site's directory, until the door is gone. The *clerk*, a
+//! thread of it, has a way of its own to the door, for what takes longer: signing, and orders.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,7 +14,7 @@ use identity::HostIdentity;
 use super::super::orders::{NotHeard, Place, hear};
 use super::super::signer;
 use super::kept::Reports;
-use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments};
+use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments, Task};
 use crate::companion;
 use crate::failure::Failure;
 use crate::report::BYTES_MAX;
@@ -47,10 +48,13 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
     }
     let reports = Reports::open(&arguments.dir)?;
     let failed = |error: io::Error| Failure::new(format!("the door of the service does not start: {error}"));
-    let door = companion::start(COMMAND).map_err(failed)?;
-    let mut door = Way::new(door, PATIENCE, QUESTION_BYTES_MAX).map_err(failed)?;
+    let way = |socket| Way::new(socket, PATIENCE, QUESTION_BYTES_MAX);
+    let [door, at_clerk] = companion::start_with_two(COMMAND).map_err(failed)?;
+    let (mut door, at_clerk) = (way(door).map_err(failed)?, way(at_clerk).map_err(failed)?);
     door.say(&Duty { listen, identity: text.to_string() }).map_err(failed)?;
-    Keeper::new(&arguments.dir, &arguments.signer, reports).run(door, &arguments.identity, &text)
+    let clerk = Clerk::new(&arguments.dir, &arguments.signer);
+    std::thread::Builder::new().spawn(move || clerk.run(at_clerk)).map_err(failed)?;
+    Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text)
 }
 
 /// The directory is that of the site whose host this is. Its certificate says so; no key of the
@@ -73,15 +77,13 @@ fn listen(arguments: &ServeArguments, identity: &HostIdentity) -> Vec<SocketAddr
 
 pub(super) struct Keeper {
     directory: PathBuf,
-    /// Where the signer is asked.
-    signer: PathBuf,
     reports: Reports,
     forgot_ms: u64,
 }
 
 impl Keeper {
-    pub(super) fn new(directory: &Path, signer: &Path, reports: Reports) -> Keeper {
-        Keeper { directory: directory.to_owned(), signer: signer.to_owned(), reports, forgot_ms: 0 }
+    pub(super) fn new(directory: &Path, reports: Reports) -> Keeper {
+        Keeper { directory: directory.to_owned(), reports, forgot_ms: 0 }
     }
 
     pub(super) fn run(mut self, mut door: Way, identity: &Path, text: &str) -> Result<(), Failure> {
@@ -104,13 +106,51 @@ impl Keeper {
             Question::Keep { host, report } => Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report))),
             Question::Policy => Some(Reply::Text(read(&self.directory.join(POLICY)))),
             Question::Revoked => Some(Reply::Text(read(&self.directory.join(REVOKED)))),
-            Question::Sign(question) => Some(Reply::Signed(self.ask_signer(&question))),
-            Question::Order(order) => Some(self.obey(order)),
             Question::Count(counts) => {
                 if let Err(error) = self.reports.count_refused(&counts, now_unix_ms()) {
                     tracing::warn!("who was turned away is not counted: {error}");
                 }
                 None
+            }
+        }
+    }
+
+    /// Whether it is time to look at what changes slowly.
+    fn is_time_to_look(&mut self) -> bool {
+        let now_ms = now_unix_ms();
+        if now_ms.saturating_sub(self.forgot_ms) < LOOK_EVERY_MS {
+            return false;
+        }
+        self.forgot_ms = now_ms;
+        if let Err(error) = self.reports.forget_before(now_ms.saturating_sub(millis(FORGOTTEN_AFTER))) {
+            tracing::warn!("old reports are not forgotten: {error}");
+        }
+        true
+    }
+}
+
+/// Asks the signer for the door, and carries out orders that only look.
+pub(super) struct Clerk {
+    directory: PathBuf,
+    /// Where the signer is asked.
+    signer: PathBuf,
+}
+
+impl Clerk {
+    pub(super) fn new(directory: &Path, signer: &Path) -> Clerk {
+        Clerk { directory: directory.to_owned(), signer: signer.to_owned() }
+    }
+
+    /// Answers until the door is gone.
+    pub(super) fn run(&self, mut door: Way) {
+        while let Ok(task) = door.receive() {
+            let reply = match task {
+                Task::Sign(question) => Reply::Signed(self.ask_signer(&question)),
+                Task::Order(order) => self.obey(order),
+            };
+            if let Err(error) = door.say(&reply) {
+                tracing::warn!("the door of the service does not hear what was signed: {error}");
+                return;
             }
         }
     }
@@ -142,19 +182,6 @@ impl Keeper {
             return Reply::Ordered(answer.inspect_err(warn).ok().map(Ok::<_, NotHeard>));
         }
         Reply::Signed(self.ask_signer(&signer::Question::Order(order)))
-    }
-
-    /// Whether it is time to look at what changes slowly.
-    fn is_time_to_look(&mut self) -> bool {
-        let now_ms = now_unix_ms();
-        if now_ms.saturating_sub(self.forgot_ms) < LOOK_EVERY_MS {
-            return false;
-        }
-        self.forgot_ms = now_ms;
-        if let Err(error) = self.reports.forget_before(now_ms.saturating_sub(millis(FORGOTTEN_AFTER))) {
-            tracing::warn!("old reports are not forgotten: {error}");
-        }
-        true
     }
 }
 

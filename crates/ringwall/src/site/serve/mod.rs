@@ -4,7 +4,7 @@
 //! It is two processes. The *keeper* stays with the site's directory: it keeps the newest report of
 //! each host, and hands out what the site has signed. It hears no network. The *door* listens, has
 //! no privilege and sees no file: it speaks TLS, reads HTTP, says who asks, and puts one question
-//! at a time to the keeper.
+//! at a time to the keeper, and one to its clerk, who asks the signer.
 //!
 //! - `keeper.rs`: the keeper; `kept.rs`: its database; `door.rs`: the door; `http.rs`: requests and
 //!   answers; `refusal.rs`: why somebody is turned away. What doors have in common is in `serving/`.
@@ -72,15 +72,21 @@ enum Question {
     Policy,
     /// Its list of revoked certificates.
     Revoked,
-    /// Have this signed.
-    Sign(super::signer::Question),
-    /// What an operator orders, in PEM.
-    Order(String),
     /// So many were turned away since the last time, by reason.
     Count(Vec<(String, u64)>),
 }
 
-/// What the keeper answers.
+/// What a door asks the clerk, one line of JSON.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Task {
+    /// Have this signed.
+    Sign(super::signer::Question),
+    /// What an operator orders, in PEM.
+    Order(String),
+}
+
+/// What the keeper or the clerk answers.
 #[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Reply {

@@ -6,7 +6,7 @@ mod orders;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use identity::{HostIdentity, Profile};
 use wire::MacAddress;
 
 use super::door::{CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX, Door, REPORT_EVERY, way_to_keeper};
-use super::keeper::{Keeper, PATIENCE, QUESTION_BYTES_MAX};
+use super::keeper::{Clerk, Keeper, PATIENCE, QUESTION_BYTES_MAX};
 use super::kept::Reports;
 use crate::report::tests::report;
 use crate::report::{BYTES_MAX, Newest, Proof, Way, unix_s};
@@ -99,14 +99,20 @@ fn random() -> impl FnMut(&mut [u8]) {
 /// A service that runs to the end of the test's process.
 fn start(site: &Site) -> (Arc<Door>, SocketAddr) {
     let identity = site.issue("service", 5, now());
-    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    let [(ours, theirs), (second, their_second)] = [(); 2].map(|()| UnixStream::pair().expect("a pair"));
     let reports = Reports::open(&site.directory()).expect("opened");
-    let keeper = Keeper::new(&site.directory(), &site.place.path().join("signer"), reports);
+    let keeper = Keeper::new(&site.directory(), reports);
+    let clerk = Clerk::new(&site.directory(), &site.place.path().join("signer"));
+    let at_clerk = Line::new(their_second, PATIENCE, QUESTION_BYTES_MAX).expect("theirs");
+    std::thread::spawn(move || clerk.run(at_clerk));
     let file = site.place.path().join("service.pem");
     let text = identity.clone();
     let theirs = Line::new(theirs, PATIENCE, QUESTION_BYTES_MAX).expect("theirs");
     std::thread::spawn(move || keeper.run(theirs, &file, &text));
-    let door = Arc::new(Door::open(&identity, way_to_keeper(ours).expect("ours")).expect("a door"));
+    let door = Arc::new(
+        Door::open(&identity, way_to_keeper(ours).expect("ours"), way_to_keeper(second).expect("ours"))
+            .expect("a door"),
+    );
     let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
     let shared = Arc::clone(&door);
@@ -167,6 +173,23 @@ fn a_report_is_kept_under_the_name_that_the_certificate_has_and_answered_with_wh
     assert_eq!(newest, Newest { policy_version: Some(1), revoked_issued_unix: list });
     let names: Vec<_> = site.rows().into_iter().map(|row| (row.host, row.report.made_unix_ms)).collect();
     assert_eq!(names, [("a".to_owned(), 1000), ("b".to_owned(), 900)]);
+}
+
+/// The signer takes its time, and who asks it: hosts that report wait for neither.
+#[test]
+fn who_has_something_signed_keeps_nobody_waiting_who_reports() {
+    let site = Site::found("office");
+    let (a, b) = (site.issue("a", 1, now()), site.issue("b", 2, now()));
+    let request = authority::enrolment::renewal(&a).expect("a request");
+    let signer = UnixListener::bind(site.place.path().join("signer")).expect("bound");
+    let (_door, address) = start(&site);
+    let renewing = std::thread::spawn(move || way(&a, address).ask("/v1/renewal", Some(request.as_bytes())));
+    let (asked, _) = signer.accept().expect("the clerk asks");
+    send(&b, address, 1000).expect("kept");
+    assert!(!renewing.is_finished(), "nobody has answered it");
+    drop(asked);
+    let outcome = renewing.join().expect("no panic").expect_err("the signer said nothing");
+    assert!(outcome.to_string().contains("signer-silent"), "{outcome}");
 }
 
 #[test]

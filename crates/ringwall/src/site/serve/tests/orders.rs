@@ -1,7 +1,6 @@
 //! Operators' orders, over the real door, its keeper and its signer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use authority::directory::{Record, Terms, add_operator, number_text, remove_operator};
@@ -499,9 +498,8 @@ fn furnished() -> Site {
 /// What the keeper makes of an order, with a signer that has just begun.
 fn obeyed(site: &Site, order: &SignedOrder) -> Result<String, Option<NotHeard>> {
     site.sign();
-    let reports = Reports::open(&site.directory()).expect("opened");
-    let keeper = Keeper::new(&site.directory(), &site.place.path().join("signer"), reports);
-    match keeper.obey(order.to_pem()) {
+    let clerk = Clerk::new(&site.directory(), &site.place.path().join("signer"));
+    match clerk.obey(order.to_pem()) {
         Reply::Ordered(Some(Ok(answer))) | Reply::Signed(Some(Answer::Ordered(answer))) => Ok(answer),
         Reply::Ordered(Some(Err(why))) | Reply::Signed(Some(Answer::Refused(Refusal::Order(why)))) => Err(Some(why)),
         other => panic!("{other:?}"),
