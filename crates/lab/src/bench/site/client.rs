@@ -1,39 +1,40 @@
 //! A simulated host: its own key, certificate and address, and the questions that `ringwall report`
-//! puts.
+//! and `ringwall host renew` put.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use authority::{Request, Site};
+use authority::{Request, Site, enrolment};
 use bump::Generator;
+use identity::HostIdentity;
+use identity::certificate::HostCertificate;
+use identity::pem;
 use identity::tls::{Credentials, Service};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 use serde::Deserialize;
 use serde_json::json;
 use wire::MacAddress;
 
+use super::talk::{self, Answer};
 use crate::failure::Failure;
 
-/// How long a question may take, as in the program.
-const TIME_MAX: Duration = Duration::from_secs(20);
 /// Where hosts have their addresses: the upper half of 10.0.0.0/8.
 pub(super) const SUBNET: &str = "10.128.0.0/9";
+/// How long a certificate lasts.
+const VALIDITY: Duration = Duration::from_secs(24 * 3600);
+/// How long ago it began: it is time to renew it.
+const AGE_S: u64 = 13 * 3600;
 
 /// One host.
 pub(super) struct Client {
+    name: String,
     address: Ipv4Addr,
     credentials: Credentials,
+    identity_pem: String,
     certificate_not_after_unix: u64,
     /// The policy that it has.
     pub(super) policy: u64,
-}
-
-/// What the service said, and what it cost on the wire.
-pub(super) struct Answer {
-    pub(super) body: Vec<u8>,
-    /// Bytes of TLS both ways.
-    pub(super) bytes: u64,
 }
 
 /// What is newest of what the site has signed.
@@ -42,30 +43,65 @@ struct Newest {
     policy_version: Option<u64>,
 }
 
+/// The address of host `number`.
+pub(super) fn address_of(number: u16) -> Ipv4Addr {
+    let [high, low] = number.to_be_bytes();
+    Ipv4Addr::new(10, 128, high, low)
+}
+
+/// Its hardware address.
+pub(super) fn mac_of(number: u16) -> MacAddress {
+    let [high, low] = number.to_be_bytes();
+    MacAddress([2, 0x10, 0, 0, high, low])
+}
+
 impl Client {
-    /// Host `number` of `site`; numbers below 2^16.
-    pub(super) fn enrol(site: &Site, number: u16, random: &mut Generator) -> Result<Client, Failure> {
-        let [high, low] = number.to_be_bytes();
-        let address = Ipv4Addr::new(10, 128, high, low);
+    /// Host `number` of `site`. Its certificate is in the record below `issued`, as if it had been
+    /// enrolled yesterday.
+    pub(super) fn enrol(site: &Site, issued: &Path, number: u16, random: &mut Generator) -> Result<Client, Failure> {
         let mut fill = |bytes: &mut [u8]| bytes.fill_with(|| random.bytes::<1>()[0]);
         let wrong = |error: &dyn std::fmt::Display| Failure::Unreadable(format!("an identity: {error}"));
-        let request = Request::new(&format!("h{number}"), MacAddress([2, 0x10, 0, 0, high, low]), vec![address]);
-        let text = request.and_then(|request| site.issue_identity(&request, &mut fill, unix_ms() / 1000));
-        let credentials = Credentials::from_pem(&text.map_err(|error| wrong(&error))?, unix_s);
-        let credentials = credentials.map_err(|error| wrong(&error))?;
-        Ok(Client { address, credentials, certificate_not_after_unix: unix_ms() / 1000 + 86_400, policy: 0 })
+        let (name, address) = (format!("h{number}"), address_of(number));
+        let request = Request::new(&name, mac_of(number), vec![address]);
+        let request = request.and_then(|request| request.with_validity(VALIDITY));
+        let text = request.and_then(|request| site.issue_identity(&request, &mut fill, unix_s() - AGE_S));
+        let identity_pem = text.map_err(|error| wrong(&error))?;
+        let identity = HostIdentity::from_pem(&identity_pem).map_err(|error| wrong(&error))?;
+        put_down(issued, identity.certificate())?;
+        let credentials = Credentials::from_pem(&identity_pem, || Some(unix_s())).map_err(|error| wrong(&error))?;
+        let certificate_not_after_unix = identity.certificate().not_after_unix();
+        let identity_pem = identity_pem.to_string();
+        Ok(Client { name, address, credentials, identity_pem, certificate_not_after_unix, policy: 0 })
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Reports, and gives the newest policy's version.
     pub(super) fn report(&self, service: SocketAddr) -> io::Result<(u64, Answer)> {
-        let answer = self.ask(service, "/v1/report", Some(self.told().as_bytes()))?;
+        let answer = self.ask(service, "/v1/report", Some(self.told().as_bytes()))?.good()?;
         let newest: Newest = serde_json::from_slice(&answer.body)?;
         Ok((newest.policy_version.unwrap_or_default(), answer))
     }
 
     /// Fetches the policy.
     pub(super) fn fetch(&self, service: SocketAddr) -> io::Result<Answer> {
-        self.ask(service, "/v1/policy", None)
+        self.ask(service, "/v1/policy", None)?.good()
+    }
+
+    /// Asks for another certificate, once; whether it has one now.
+    pub(super) fn renew(&mut self, service: SocketAddr) -> io::Result<bool> {
+        let request = enrolment::renewal(&self.identity_pem).map_err(io::Error::other)?;
+        let answer = self.ask(service, "/v1/renewal", Some(request.as_bytes()))?;
+        if answer.is_for_later() {
+            return Ok(false);
+        }
+        let bundle = String::from_utf8(answer.good()?.body).map_err(io::Error::other)?;
+        let renewed = enrolment::renewed(&self.identity_pem, &bundle, unix_s());
+        self.identity_pem = renewed.map_err(io::Error::other)?.0.to_string();
+        Ok(true)
     }
 
     /// A host that observes and hears one printer.
@@ -88,61 +124,21 @@ impl Client {
     }
 
     fn ask(&self, service: SocketAddr, path: &str, body: Option<&[u8]>) -> io::Result<Answer> {
-        let counted = Counted { stream: self.connect(service)?, bytes: 0 };
-        let asked = self.credentials.ask(Service::At(service.ip()), counted);
-        let mut stream = asked.map_err(io::Error::other)?;
-        let (method, content) = (if body.is_some() { "POST" } else { "GET" }, body.unwrap_or_default());
-        let length = content.len();
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: {service}\r\nContent-Length: {length}\r\n\r\n");
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(content)?;
-        stream.flush()?;
-        let mut answer = Vec::new();
-        match stream.read_to_end(&mut answer) {
-            Err(error) if error.kind() != ErrorKind::UnexpectedEof || answer.is_empty() => return Err(error),
-            _ => {}
-        }
-        let at = answer.windows(4).position(|end| end == b"\r\n\r\n").ok_or(ErrorKind::InvalidData)? + 4;
-        if !answer.starts_with(b"HTTP/1.1 200 ") {
-            let said = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-            return Err(io::Error::other(said));
-        }
-        Ok(Answer { body: answer.split_off(at), bytes: stream.sock.bytes })
-    }
-
-    /// A connection from its own address.
-    fn connect(&self, service: SocketAddr) -> io::Result<TcpStream> {
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        bind(&socket, &SocketAddrV4::new(self.address, 0))?;
-        connect(&socket, &service)?;
-        let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(TIME_MAX))?;
-        stream.set_write_timeout(Some(TIME_MAX))?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
+        let stream = talk::connect(self.address, service)?;
+        let asked = self.credentials.ask(Service::At(service.ip()), stream);
+        talk::exchange(asked.map_err(io::Error::other)?, path, body)
     }
 }
 
-/// A stream whose bytes are counted, both ways.
-struct Counted {
-    stream: TcpStream,
-    bytes: u64,
+/// Puts a certificate into the record of a site, a file named by its serial number.
+fn put_down(issued: &Path, certificate: &HostCertificate) -> Result<(), Failure> {
+    let file = issued.join(format!("{}.pem", certificate.serial_hex()));
+    let text = pem::encode(pem::CERTIFICATE, certificate.der());
+    std::fs::write(&file, text.as_bytes()).map_err(Failure::file("writing", &file))
 }
 
-impl Read for Counted {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.read(bytes).inspect(|read| self.bytes += *read as u64)
-    }
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes).inspect(|written| self.bytes += *written as u64)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
+pub(super) fn unix_s() -> u64 {
+    unix_ms() / 1000
 }
 
 fn unix_ms() -> u64 {
@@ -150,11 +146,7 @@ fn unix_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn unix_s() -> Option<u64> {
-    Some(unix_ms() / 1000)
-}
-
-/// The address at which the service is asked.
-pub(super) fn address_of(ip: Ipv4Addr, port: u16) -> SocketAddr {
+/// Where the service is asked.
+pub(super) fn service_at(ip: Ipv4Addr, port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(ip), port)
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
@@ -15,9 +16,11 @@ const WORKERS: usize = 32;
 
 /// When hosts report.
 #[derive(Clone, Copy)]
-pub(super) enum Pace {
+pub(super) enum Pace<'a> {
     /// Each once in this time, evenly spread, so often.
     Every(Duration, u32),
+    /// The same for as long as this holds.
+    While(Duration, &'a AtomicBool),
     /// One after the other without a rest, for this time.
     Unlimited(Duration),
 }
@@ -40,7 +43,7 @@ pub(super) struct Seen {
 }
 
 /// Lets all `clients` report; this thread is where they are.
-pub(super) fn put(clients: &mut [Client], service: SocketAddr, pace: Pace) -> Result<Seen, Failure> {
+pub(super) fn put(clients: &mut [Client], service: SocketAddr, pace: Pace<'_>) -> Result<Seen, Failure> {
     let (start, seen) = (Instant::now(), Mutex::new(Seen::default()));
     let share = clients.len().div_ceil(WORKERS).max(1);
     std::thread::scope(|scope| {
@@ -61,14 +64,14 @@ pub(super) fn put(clients: &mut [Client], service: SocketAddr, pace: Pace) -> Re
 }
 
 /// One of those who put the questions of a share of the hosts.
-struct Worker {
+struct Worker<'a> {
     service: SocketAddr,
     start: Instant,
-    pace: Pace,
+    pace: Pace<'a>,
     number: u32,
 }
 
-impl Worker {
+impl Worker<'_> {
     fn run(&self, hosts: &mut [Client]) -> Seen {
         let (mut seen, count) = (Seen::default(), hosts.len() as u32);
         for round in 0.. {
@@ -87,7 +90,8 @@ impl Worker {
         match self.pace {
             Pace::Unlimited(time) => self.start.elapsed() < time,
             Pace::Every(_, rounds) if round >= rounds => false,
-            Pace::Every(every, _) => {
+            Pace::While(_, goes_on) if !goes_on.load(Ordering::Relaxed) => false,
+            Pace::Every(every, _) | Pace::While(every, _) => {
                 let between = every / count;
                 let due = every * round + between * place + between * self.number / WORKERS as u32;
                 match due.checked_sub(self.start.elapsed()) {

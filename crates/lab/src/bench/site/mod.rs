@@ -1,5 +1,6 @@
 //! `bench site`: the site's service under the reports of a whole site. What a minute of thousands
-//! of hosts costs it, how long each waits for its answer, and how soon all have a changed policy.
+//! of hosts costs it, how long each waits for its answer, how soon all have a changed policy, and
+//! how soon machines have joined and hosts are renewed meanwhile.
 //!
 //! The service is the real one, in a namespace of its own. Hosts are simulated: each has a key, a
 //! certificate and an address of its own, and opens one connection a report, with TLS and both
@@ -7,9 +8,13 @@
 
 mod client;
 mod load;
+mod signed;
+mod talk;
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use authority::Directory;
@@ -17,6 +22,7 @@ use bump::Generator;
 
 use self::client::Client;
 use self::load::{Pace, Seen};
+use self::signed::{Asker, Newcomer, Renewing, Signed, have_signed};
 use super::row::Row;
 use super::stats::{Series, quantile_of};
 use super::{Found, cpu};
@@ -32,6 +38,7 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 /// How long the service is asked as fast as it answers.
 const UNLIMITED: Duration = Duration::from_secs(10);
 const SEED: [u8; 32] = [0x51; 32];
+const SEED_OF_NEWCOMERS: [u8; 32] = [0x52; 32];
 
 /// How large, and how long.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -46,6 +53,10 @@ pub struct Plan {
     /// seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=600))]
     every: u64,
+    /// Machines that join by token at once, and as many hosts that renew, while the others report;
+    /// a site has room for 1024 tokens
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    signed: u16,
 }
 
 /// Measures; returns the rows.
@@ -69,6 +80,16 @@ pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
     );
     let unlimited = service.under(&mut hosts, Pace::Unlimited(UNLIMITED))?;
     rows.extend(service.rows("unlimited", &unlimited)?);
+    if plan.signed > 0 {
+        let mut newcomers = stage.invite(plan.hosts, plan.signed)?;
+        rows.extend(service.under_signing("joins", &mut hosts, every, &mut newcomers)?);
+        stage.check_certificates(newcomers.iter().map(Newcomer::name), 1)?;
+        let others = hosts.len().saturating_sub(plan.signed.into());
+        let (others, some) = hosts.split_at_mut(others);
+        let mut renewing: Vec<Renewing> = some.iter_mut().map(Renewing::new).collect();
+        rows.extend(service.under_signing("renewals", others, every, &mut renewing)?);
+        stage.check_certificates(some.iter().map(Client::name), 2)?;
+    }
     Ok(rows)
 }
 
@@ -126,13 +147,58 @@ impl Stage {
     fn enrol(&self, count: u16) -> Result<Vec<Client>, Failure> {
         let directory = Directory::open(Path::new(&self.file("site")));
         let directory = directory.map_err(|error| Failure::Unreadable(error.to_string()))?;
-        let mut random = Generator::from_seed(SEED);
-        (0..count).map(|number| Client::enrol(directory.site(), number, &mut random)).collect()
+        let (mut random, issued) = (Generator::from_seed(SEED), self.directory.join("site/issued"));
+        (0..count).map(|number| Client::enrol(directory.site(), &issued, number, &mut random)).collect()
+    }
+
+    /// Machines behind number `first`, each with a token.
+    fn invite(&self, first: u16, count: u16) -> Result<Vec<Newcomer>, Failure> {
+        let numbers = first..first.saturating_add(count);
+        let row = |number| format!("h{number},{},{}\n", client::mac_of(number), client::address_of(number));
+        let table = numbers.clone().map(row).fold("name,mac,ip\n".to_owned(), |table, row| table + &row);
+        let (hosts, tokens) = (self.file("hosts.csv"), self.file("tokens"));
+        std::fs::write(&hosts, table).map_err(Failure::io(format!("writing {hosts}")))?;
+        self.order(&["token", "--csv", &hosts, "--preapproved", "--by-service", "--days", "1", "--out", &tokens])?;
+        let mut random = Generator::from_seed(SEED_OF_NEWCOMERS);
+        let newcomer = |number| {
+            let file = format!("{tokens}/h{number}.token");
+            let token = std::fs::read_to_string(&file).map_err(Failure::io(format!("reading {file}")))?;
+            Newcomer::new(number, &token, &mut random)
+        };
+        numbers.map(newcomer).collect()
+    }
+
+    /// Whether each of these hosts has so many certificates: nothing is granted twice, and nothing
+    /// that was acknowledged is lost.
+    fn check_certificates<'a>(&self, names: impl Iterator<Item = &'a str>, count: u32) -> Result<(), Failure> {
+        let unreadable = |error: authority::Error| Failure::Unreadable(error.to_string());
+        let directory = Directory::open(Path::new(&self.file("site"))).map_err(unreadable)?;
+        let mut issued: BTreeMap<String, u32> = BTreeMap::new();
+        for entry in directory.list().map_err(unreadable)? {
+            *issued.entry(entry.name).or_default() += 1;
+        }
+        for name in names {
+            let found = issued.get(name).copied().unwrap_or_default();
+            if found != count {
+                return Err(Failure::Unreadable(format!("{name} has {found} certificates in place of {count}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The signer, at this socket.
+    fn sign(&self, socket: &str) -> Result<Running, Failure> {
+        let command = self.command(&["signer", "--socket", socket, "--days", "1"]);
+        let mut running = Running::start(command, &self.directory.join("signer.log"))?;
+        running.await_output("is signed for at", START_LIMIT)?;
+        Ok(running)
     }
 
     fn serve(&self) -> Result<Service<'_>, Failure> {
-        let listen = format!("{SERVICE}:{PORT}");
-        let command = self.command(&["serve", "--listen", &listen, "--identity", &self.file("s.pem")]);
+        let (listen, socket) = (format!("{SERVICE}:{PORT}"), self.file("signer.socket"));
+        let signer = self.sign(&socket)?;
+        let identity = self.file("s.pem");
+        let command = self.command(&["serve", "--listen", &listen, "--identity", &identity, "--signer", &socket]);
         let mut running = Running::start(command, &self.directory.join("service.log"))?;
         running.await_output("hosts report to", START_LIMIT)?;
         let keeper = running.id();
@@ -140,7 +206,7 @@ impl Stage {
         let text = std::fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
         let doors = text.split_whitespace().filter_map(|word| word.parse().ok());
         let processes = std::iter::once(keeper).chain(doors).collect();
-        Ok(Service { stage: self, address: client::address_of(SERVICE, PORT), processes, _running: running })
+        Ok(Service { stage: self, address: client::service_at(SERVICE, PORT), processes, signer, _running: running })
     }
 }
 
@@ -150,6 +216,7 @@ struct Service<'a> {
     address: SocketAddr,
     /// Keeper and door.
     processes: Vec<u32>,
+    signer: Running,
     _running: Running,
 }
 
@@ -160,10 +227,30 @@ struct Under {
 }
 
 impl Service<'_> {
-    fn under(&self, hosts: &mut [Client], pace: Pace) -> Result<Under, Failure> {
+    fn under(&self, hosts: &mut [Client], pace: Pace<'_>) -> Result<Under, Failure> {
         let before = cpu::processes(&self.processes)?;
         let seen = self.stage.hosts.enter(|| load::put(hosts, self.address, pace))?;
         Ok(Under { seen, cpu: cpu::processes(&self.processes)?.saturating_sub(before) })
+    }
+
+    /// Has all `askers` get what they want while `hosts` report.
+    fn under_signing<A: Asker>(&self, what: &str, hosts: &mut [Client], every: Duration, askers: &mut [A]) -> Found {
+        let goes_on = AtomicBool::new(true);
+        let before = cpu::processes(&[self.signer.id()])?;
+        let (under, signed) = std::thread::scope(|scope| {
+            let signing = scope.spawn(|| self.stage.hosts.enter(|| have_signed(askers, self.address, &goes_on)));
+            let under = self.under(hosts, Pace::While(every, &goes_on));
+            (under, signing.join())
+        });
+        let (under, signed) = (under?, signed.map_err(|_| Failure::Unreadable("who asked panicked".to_owned()))??);
+        let cpu = cpu::processes(&[self.signer.id()])?.saturating_sub(before);
+        let mut rows = self.rows(&format!("{what}/reports"), &under)?;
+        rows.extend(signed_rows(what, &signed));
+        let memory = cpu::resident_bytes(self.signer.id())? / f64::from(1 << 20);
+        let share = cpu.as_secs_f64() / under.seen.time_s * 100.0;
+        rows.extend(row(&format!("{what}/signer_cpu"), "%", &[share]));
+        rows.extend(row(&format!("{what}/signer_memory"), "MiB", &[memory]));
+        Ok(rows)
     }
 
     fn rows(&self, what: &str, under: &Under) -> Found {
@@ -193,6 +280,22 @@ impl Service<'_> {
         let bytes = row(&format!("{what}/bytes_per_report"), "B", &seen.bytes);
         Ok(answers.into_iter().chain(singles).chain(bytes).collect())
     }
+}
+
+/// When each had what it wanted, and how long a question took.
+fn signed_rows(what: &str, signed: &Signed) -> Vec<Row> {
+    for (why, count) in &signed.failed {
+        eprintln!("ringwall-lab: {what}: {count} questions failed: {why}");
+    }
+    let failed: u32 = signed.failed.values().sum();
+    let last = signed.granted_s.iter().copied().fold(0.0, f64::max);
+    let granted = row(&format!("{what}/granted_after"), "s", &signed.granted_s);
+    let granted =
+        granted.map(|row| row.with_stat("granted", Some(signed.granted_s.len() as f64)).with_stat("last", Some(last)));
+    let answers = row(&format!("{what}/answer"), "ms", &signed.answers_ms);
+    let answers = answers
+        .map(|row| row.with_stat("failed", Some(failed.into())).with_stat("put_off", Some(signed.put_off.into())));
+    granted.into_iter().chain(answers).collect()
 }
 
 fn row(name: &str, unit: &'static str, values: &[f64]) -> Option<Row> {
