@@ -1,12 +1,12 @@
 #!/bin/sh
-# Closes an interface at the card's own hooks, or opens it again: closed.sh close|appear|open|release INTERFACE
+# Closes an interface at the card's own hooks, or opens it again: closed.sh close|open|release INTERFACE
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
 # and whose device is yet to be made (record 0104), and a bridge by its name. `release` is the way out for an
-# administrator: it opens, and takes away what a daemon has left at the card. `appear` closes a card that
-# has just come, unless its daemon guards it (record 0120). `device INTERFACE` prints the path by
-# which units find it (record 0092).
+# administrator: it opens, and takes away what a daemon has left at the card. `appear INTERFACE NAME`
+# closes a card that has just come and is called NAME until udev has renamed it, unless its daemon guards it
+# (record 0120). `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
 fail() {
@@ -15,7 +15,7 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|appear|open|release|device INTERFACE, or closed.sh ahead"
+    fail "usage: closed.sh close|open|release|device INTERFACE, closed.sh appear INTERFACE NAME, or closed.sh ahead"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -83,9 +83,15 @@ RULES
 
 at_device() {
     cat <<RULES
-    chain from_wire { type filter hook ingress device "$interface" priority -500; policy drop; }
-    chain to_wire { type filter hook egress device "$interface" priority -500; policy drop; }
+    chain from_wire { type filter hook ingress ${1:-device \"$device\"} priority -500; policy drop; }
+    chain to_wire { type filter hook egress ${1:-device \"$device\"} priority -500; policy drop; }
 RULES
+}
+
+# Before Linux 6.16 a chain stays at its device over a renaming; from then on it goes by the name, and may name one
+# that is not there yet.
+at_both_names() {
+    [ "$device" != "$interface" ] && at_device "devices = { \"$device\", \"$interface\" }" | put 2>/dev/null
 }
 
 # Puts the chains that are read in place of those that stand.
@@ -145,7 +151,7 @@ open_card() {
 
 # A card that a daemon guards in place has its program in front of it.
 is_guarded() {
-    ip -o link show dev "$interface" 2>/dev/null | grep -q ' xdp'
+    ip -o link show dev "$device" 2>/dev/null | grep -q ' xdp'
 }
 
 [ "$*" != ahead ] || {
@@ -153,18 +159,23 @@ is_guarded() {
     close_ahead
     exit
 }
-[ $# -eq 2 ] || usage
-interface=$2
-check_name "$interface" || fail "not an interface name: $interface"
+case $#:$1 in
+2:appear) usage ;;
+2:* | 3:appear) ;;
+*) usage ;;
+esac
+interface=$2 device=${3:-$2}
+check_name "$interface" && check_name "$device" || fail "not an interface name: $interface $device"
 case $1 in
 device) printf '/sys/subsystem/net/devices/%s\n' "$interface" | tr - / ;;
 close | appear)
     lock
-    if [ ! -e "/sys/class/net/$interface" ]; then
+    if [ ! -e "/sys/class/net/$device" ]; then
         echo "closed.sh: $interface is not there; a rule of udev closes a card when it comes" >&2
         exit 0
     fi
     [ "$1" = close ] || ! is_guarded || exit 0
+    ! at_both_names || exit 0
     if find_card; then
         ! { at_device && at_card; } | put || exit 0
         echo "closed.sh: $interface is not closed at the card $card" >&2

@@ -76,8 +76,10 @@ done
 put 644 packaging/network/namespace.conf "$libexec/namespace.conf"
 sed "s#@SBINDIR@#$sbin#; s#@LIBEXECDIR@#$libexec#" packaging/network/generator.sh >"$unit"
 put 755 "$unit" "$prefix/lib/systemd/system-generators/ringwall"
-sed "s#@LIBEXECDIR@#$libexec#" packaging/network/70-ringwall.rules >"$unit"
-put 644 "$unit" "$prefix/lib/udev/rules.d/70-ringwall.rules"
+for name in 70-ringwall.rules 81-ringwall.rules; do
+    sed "s#@LIBEXECDIR@#$libexec#" "packaging/network/$name" >"$unit"
+    put 644 "$unit" "$prefix/lib/udev/rules.d/$name"
+done
 put 644 packaging/ringwall.sysusers "$prefix/lib/sysusers.d/ringwall.conf"
 put 644 packaging/ringwall.tmpfiles "$prefix/lib/tmpfiles.d/ringwall.conf"
 # A key distributor is a guarded host that also writes to the site's repository, which may be in etcd.

@@ -42,7 +42,7 @@ for file in sbin/ringwall lib/ringwall/closed.sh lib/systemd/system/ringwall@.se
     share/ringwall/wireshark/ringwall.lua lib/x86_64-linux-gnu/wireshark/plugins/ringwall.lua \
     share/ringwall/monitoring/ringwall.dashboard.json share/ringwall/monitoring/prometheus.yml lib/ringwall/namespace.conf lib/systemd/system-generators/ringwall \
     lib/systemd/system/ringwall-rights@.service lib/systemd/network/10-ringwall.network lib/systemd/network/10-ringwall.link \
-    lib/udev/rules.d/70-ringwall.rules lib/sysusers.d/ringwall.conf lib/tmpfiles.d/ringwall.conf \
+    lib/udev/rules.d/70-ringwall.rules lib/udev/rules.d/81-ringwall.rules lib/sysusers.d/ringwall.conf lib/tmpfiles.d/ringwall.conf \
     share/man/man8/ringwall.8.gz share/man/man5/ringwall.toml.5.gz share/bash-completion/completions/ringwall \
     share/zsh/vendor-completions/_ringwall share/fish/vendor_completions.d/ringwall.fish \
     share/doc/ringwall/ringwall.cdx.json share/doc/ringwall/manual.md.gz; do
