@@ -5,7 +5,7 @@
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
 # and whose device is yet to be made (record 0104), and a bridge by its name. `release` is the way out for an
 # administrator: it opens, and takes away what a daemon has left at the card. `appear INTERFACE NAME`
-# closes a card that has just come and is called NAME until udev has renamed it, unless its daemon guards it
+# closes a card that may have just come and is called NAME until udev has renamed it, unless its daemon guards it
 # (record 0120). `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
@@ -149,9 +149,16 @@ open_card() {
     done
 }
 
-# A card that a daemon guards in place has its program in front of it.
+# A card that a daemon guards in place has its rules, which go with a card, and its program.
 is_guarded() {
-    ip -o link show dev "$device" 2>/dev/null | grep -q ' xdp'
+    rules=ringwall_$(printf %s "$interface" | sed 's/_/_5f/g; s/\./_2e/g; s/-/_2d/g; s/@/_40/g')
+    nft list chain netdev "$rules" to_wire >/dev/null 2>&1 &&
+        ip -o link show dev "$device" 2>/dev/null | grep -q ' xdp'
+}
+
+# Another device has the name, as its own or as another one: udev will not rename this one.
+is_taken() {
+    [ "$device" != "$interface" ] && ip link show dev "$interface" >/dev/null 2>&1
 }
 
 [ "$*" != ahead ] || {
@@ -174,7 +181,7 @@ close | appear)
         echo "closed.sh: $interface is not there; a rule of udev closes a card when it comes" >&2
         exit 0
     fi
-    [ "$1" = close ] || ! is_guarded || exit 0
+    [ "$1" = close ] || ! { is_guarded || is_taken; } || exit 0
     ! at_both_names || exit 0
     if find_card; then
         ! { at_device && at_card; } | put || exit 0

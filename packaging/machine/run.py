@@ -217,9 +217,9 @@ class Virtual(Case):
         other.must(f"systemctl is-active ringwall-virtual@{other.interface}")
         until = f"until ip -4 -o addr show {other.interface} | grep -q {other.ip}; do sleep 0.2; done"
         other.must(f"timeout 30 sh -c '{until}'")
-        answer = other.ask(f"ping -n -c 5 -W 1 {one.ip}", 20)
-        if answer["status"] == 0:
-            raise Failed("without a daemon the new device is not shut")
+        # It has its address, and the program that pings asks for the other's by ARP.
+        other.must("sleep 3")
+        self.check_clear()
         other.must("mv /run/identity.pem /etc/ringwall/identity.pem")
         await_both_reached(one, other, "after the identity came back")
         self.check_guarded(other)

@@ -172,6 +172,8 @@ fn faults_around_an_interface_have_a_name_and_a_remedy() {
     let absent = |is_taken| move |it: &mut Guarded| it.daemon = Daemon::Absent { is_taken };
     assert_says(&of_interface("daemon", absent(Ok(true))), Level::Critical, &["closed", "release"]);
     assert_says(&of_interface("daemon", absent(Ok(false))), Level::Warning, &["not guarded"]);
+    let unplugged = |it: &mut Guarded| (it.card, it.daemon) = (None, Daemon::Absent { is_taken: Ok(true) });
+    assert_says(&of_interface("daemon", unplugged), Level::Warning, &["not there", "plug it in"]);
     says("daemon", |it| it.daemon = Daemon::Unasked("denied".to_owned()), Level::Unknown, &["denied", "root"]);
 }
 

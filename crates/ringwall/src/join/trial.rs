@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use system::clock::Clock;
 use system::takeover::state;
 
-use super::units::Units;
+use super::units::{self, Units};
 use crate::failure::Failure;
 use crate::modes::file::Config;
 use crate::protocol::{Answer, Ask};
@@ -104,6 +104,7 @@ impl Trial<'_> {
     /// Ends the daemon and gives the interface back, as it was.
     pub(super) fn take_back(&self) -> Result<(), Failure> {
         host::release_interface(self.config)?;
+        units::settle();
         if let Units::Systemd(unit) = self.units {
             unit.end_trial()?;
         }

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use system::takeover::{self, Sort};
@@ -224,6 +224,13 @@ impl Unit {
         let said = String::from_utf8_lossy(&told.stderr);
         Err(Failure::new(format!("{} is not open: {}", self.interface, said.lines().next().unwrap_or_default())))
     }
+}
+
+/// Waits until udev has heard of a card that came home from a namespace. Its rule for cards that
+/// come asks for what the generator has written, which a `daemon-reload` takes away (record 0120).
+pub(super) fn settle() {
+    // Where there is no udev nobody closes the card.
+    let _ = Command::new("udevadm").args(["settle", "--timeout=10"]).stdin(Stdio::null()).status();
 }
 
 fn systemctl(words: &[&str], units: &[String]) -> Result<String, Failure> {
