@@ -16,8 +16,8 @@
 //! operators.json who may give its service orders, and when each did last (0600)
 //! issued/        one certificate a file, named by serial number, and index.tsv, for people to read
 //! ```
-//! The certificates are the record. The index is written from them, has a line more with every issue, and nothing
-//! reads it.
+//! The certificates are the record. The index is written from them, has a line more with every issue,
+//! and nothing reads it.
 
 mod acts;
 mod backup;
@@ -539,8 +539,8 @@ impl Directory {
             renewal.store.add(&renewal.host, renewal.sharing, renewal.unix_s)?;
         }
         record.commit()?;
-        self.issued().index(&entries)?;
         hand_out()?;
+        self.issued().index(&entries);
         Ok(entry)
     }
 

@@ -29,6 +29,10 @@ pub const RETIRED_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Most certificates that one act puts away, so that the first one of a large site takes no minutes.
 pub const RETIRED_AT_ONCE: usize = 64;
 
+/// When the index of certificates is written anew: as it has so many bytes for each that is in the
+/// record, where a line has about 150.
+pub const INDEX_LEN_EACH: u64 = 512;
+
 /// Bytes of a serial number; random, so that two authorities of one name never agree (RFC 5280 allows 20).
 pub const SERIAL_LEN: usize = 16;
 

@@ -168,7 +168,7 @@ fn what_a_cache_has_is_good_under_its_authority_alone() {
     assert!(matches!(open().list().map_err(|error| error.to_string()), Err(text) if text.contains("issued")));
 }
 
-/// It gets a line with each issue; one that is not there is written anew.
+/// It gets a line with each issue; one that has become too long, or is gone, is written anew.
 #[test]
 fn the_index_has_a_line_of_each_certificate() {
     let (place, site) = new_site();
@@ -181,9 +181,13 @@ fn the_index_has_a_line_of_each_certificate() {
         names.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!((issue("b", 2), issue("a", 1)), (vec!["b".to_owned()], vec!["b".to_owned(), "a".to_owned()]));
-    fs::remove_file(&file).expect("removed");
+    // Lines of what was put away become most of it in the end.
+    let other = "0".repeat(64 * 512 + 1);
+    fs::write(&file, other).expect("written");
     assert_eq!(issue("c", 3), ["a", "b", "c"]);
     assert_eq!(issue("d", 4), ["a", "b", "c", "d"]);
+    fs::remove_file(&file).expect("removed");
+    assert_eq!(issue("e", 5), ["a", "b", "c", "d", "e"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The certificates that a site has issued, as files: the record that every act looks at as a whole.
+//! The certificates that a site has issued, as files: the record that every act looks at.
 //!
 //! What is long over leaves it. Hosts renew theirs every few weeks, so in ten years a site issues a
 //! hundred times as many as it has hosts.
@@ -18,7 +18,7 @@ use identity::pem;
 use super::{Entry, INDEX, INDEX_HEADER, ISSUED, RETIRED};
 use crate::error::Error;
 use crate::files::{self, Overwrite, Secrecy};
-use crate::limits::{MAX_ISSUED, RETIRED_AFTER, RETIRED_AT_ONCE};
+use crate::limits::{INDEX_LEN_EACH, MAX_ISSUED, RETIRED_AFTER, RETIRED_AT_ONCE};
 
 /// A certificate of the record.
 pub(super) type Certificate = Arc<Verified<HostCertificate>>;
@@ -113,17 +113,27 @@ impl Issued<'_> {
     }
 
     /// Writes the last of `entries` into the index, or all of them where there is none: it has
-    /// megabytes in a large site.
-    pub(super) fn index(&self, entries: &[Entry]) -> Result<(), Error> {
+    /// megabytes in a large site. Lines of what was put away stay until they are most of it. What was
+    /// issued is handed out by then, so nothing fails because of the index; one that cannot be written
+    /// goes, and the next issue writes it anew.
+    pub(super) fn index(&self, entries: &[Entry]) {
         let path = self.site.join(ISSUED).join(INDEX);
-        let Some(last) = entries.last() else { return Ok(()) };
-        if path.exists() {
-            let append = |mut file: File| file.write_all(last.index_line().as_bytes());
-            let appended = OpenOptions::new().append(true).open(&path).and_then(append);
-            return appended.map_err(|error| Error::from(error).with_file(&path));
+        let Some(last) = entries.last() else { return };
+        let append = |mut file: File| file.write_all(last.index_line().as_bytes());
+        let most = entries.len().max(RETIRED_AT_ONCE) as u64 * INDEX_LEN_EACH;
+        if files::read_len(&path).is_ok_and(|len| len > most) {
+            let _ = fs::remove_file(&path);
         }
-        let lines: String = entries.iter().map(Entry::index_line).collect();
-        files::write(&path, &[INDEX_HEADER, &lines].concat(), Secrecy::Public, Overwrite::Force)
+        let written = match OpenOptions::new().append(true).open(&path).and_then(append) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let lines: String = entries.iter().map(Entry::index_line).collect();
+                files::write(&path, &[INDEX_HEADER, &lines].concat(), Secrecy::Public, Overwrite::Force).is_ok()
+            }
+            appended => appended.is_ok(),
+        };
+        if !written {
+            let _ = fs::remove_file(&path);
+        }
     }
 
     /// Puts these away. What a crash leaves in both places goes with the next act.
@@ -132,11 +142,6 @@ impl Issued<'_> {
             return Ok(());
         }
         let [issued, folder] = [ISSUED, RETIRED].map(|name| self.site.join(name));
-        // The next issue writes it anew, without these.
-        let index = issued.join(INDEX);
-        if index.exists() {
-            fs::remove_file(&index).map_err(|error| Error::from(error).with_file(&index))?;
-        }
         fs::create_dir_all(&folder).map_err(|error| Error::from(error).with_file(&folder))?;
         for entry in retired {
             let file = format!("{}.pem", entry.serial);

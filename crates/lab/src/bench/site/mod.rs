@@ -22,7 +22,7 @@ use bump::Generator;
 
 use self::client::Client;
 use self::load::{Pace, Seen};
-use self::signed::{Asker, Newcomer, Renewing, Signed, have_signed};
+use self::signed::{Asker, GoesOn, Newcomer, Renewing, Signed, have_signed};
 use super::row::Row;
 use super::stats::{Series, quantile_of};
 use super::{Found, cpu};
@@ -64,6 +64,9 @@ pub struct Plan {
 /// # Errors
 /// The site cannot be founded, the service does not start, or the lab is interrupted.
 pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
+    if plan.signed >= plan.hosts {
+        return Err(Failure::Usage(format!("--signed is to be less than --hosts, {}", plan.hosts)));
+    }
     let stage = Stage::set(run, program)?;
     let mut hosts = stage.enrol(plan.hosts)?;
     let service = stage.serve()?;
@@ -238,7 +241,10 @@ impl Service<'_> {
         let goes_on = AtomicBool::new(true);
         let before = cpu::processes(&[self.signer.id()])?;
         let (under, signed) = std::thread::scope(|scope| {
-            let signing = scope.spawn(|| self.stage.hosts.enter(|| have_signed(askers, self.address, &goes_on)));
+            let signing = scope.spawn(|| {
+                let _goes_on = GoesOn(&goes_on);
+                self.stage.hosts.enter(|| have_signed(askers, self.address))
+            });
             let under = self.under(hosts, Pace::While(every, &goes_on));
             (under, signing.join())
         });

@@ -60,12 +60,17 @@ pub(super) struct Signed {
     pub(super) failed: BTreeMap<String, u32>,
 }
 
-/// Has all `askers` ask until each is done, and says so in `goes_on`.
-pub(super) fn have_signed<A: Asker>(
-    askers: &mut [A],
-    service: SocketAddr,
-    goes_on: &AtomicBool,
-) -> Result<Signed, Failure> {
+/// Says when those who ask are done, or have failed: when it is dropped.
+pub(super) struct GoesOn<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Has all `askers` ask until each is done.
+pub(super) fn have_signed<A: Asker>(askers: &mut [A], service: SocketAddr) -> Result<Signed, Failure> {
     let (start, signed) = (Instant::now(), Mutex::new(Signed::default()));
     let share = askers.len().div_ceil(WORKERS).max(1);
     std::thread::scope(|scope| {
@@ -79,7 +84,6 @@ pub(super) fn have_signed<A: Asker>(
             });
         }
     });
-    goes_on.store(false, Ordering::Relaxed);
     drop(cleanup::permit()?);
     signed.into_inner().map_err(|_| Failure::Unreadable("somebody who asked panicked".to_owned()))
 }
@@ -101,15 +105,13 @@ fn ask_for_all<A: Asker>(askers: &mut [A], service: SocketAddr, start: Instant) 
 impl Signed {
     fn ask<A: Asker>(&mut self, asker: &mut A, service: SocketAddr, start: Instant) {
         let began = Instant::now();
-        let step = asker.ask(service).unwrap_or_else(|error| {
-            *self.failed.entry(error.to_string()).or_default() += 1;
-            Step::PutOff
-        });
+        let asked = asker.ask(service);
         self.answers_ms.push(began.elapsed().as_secs_f64() * 1000.0);
-        match step {
-            Step::PutOff => self.put_off += 1,
-            Step::Granted => self.granted_s.push(start.elapsed().as_secs_f64()),
-            Step::Told => {}
+        match asked {
+            Ok(Step::PutOff) => self.put_off += 1,
+            Ok(Step::Granted) => self.granted_s.push(start.elapsed().as_secs_f64()),
+            Ok(Step::Told) => {}
+            Err(error) => *self.failed.entry(error.to_string()).or_default() += 1,
         }
     }
 

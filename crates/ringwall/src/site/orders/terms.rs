@@ -37,7 +37,8 @@ pub(in crate::site) struct Terms<'a> {
 pub(in crate::site) fn terms<'a>(command: &'a mut SiteCommand, step: Option<&Step>) -> Option<Terms<'a>> {
     let may = |place, needs, dir| Some(Terms { place, needs, dir });
     match command {
-        // Both read every certificate that the site has ever issued, and the keeper answers nobody meanwhile.
+        // Both read every certificate that the site has ever issued, and the clerk has nothing signed
+        // meanwhile.
         SiteCommand::List(one) if one.all => None,
         SiteCommand::List(one) => may(Place::Keeper, Viewer, &mut one.dir),
         SiteCommand::Hosts(one) => may(Place::Keeper, Viewer, &mut one.dir),

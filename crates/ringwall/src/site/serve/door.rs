@@ -97,22 +97,30 @@ struct Signed {
 /// The way to the clerk, who takes as long as the signer does.
 struct Clerk {
     way: Mutex<Way>,
-    /// Hosts and operators who wait for an answer.
-    known: AtomicUsize,
-    /// Others, who may send what they like.
+    /// Who waits for an answer, each kind for itself.
+    operators: AtomicUsize,
+    hosts: AtomicUsize,
+    /// They may send what they like.
     strangers: AtomicUsize,
 }
 
 impl Clerk {
     fn new(way: Way) -> Clerk {
-        Clerk { way: Mutex::new(way), known: AtomicUsize::new(0), strangers: AtomicUsize::new(0) }
+        let [operators, hosts, strangers] = [const { AtomicUsize::new(0) }; 3];
+        Clerk { way: Mutex::new(way), operators, hosts, strangers }
     }
 
     /// The answer to one task, for one of those who are counted in `waiting`. Who comes while many
-    /// wait is told to come later: they would take the places of hosts that report.
+    /// wait is told to come later: all who wait take places of hosts that report. For who waited too
+    /// long nothing is done, since he has gone.
     fn ask(&self, task: &Task, waiting: &AtomicUsize) -> Result<Reply, Refusal> {
         let _place = Waiting::among(waiting).ok_or(Refusal::NotSigned(NotSigned::TooOften))?;
-        locked(&self.way).ask(task).map_err(|_| Refusal::Silent)
+        let since = Instant::now();
+        let mut way = locked(&self.way);
+        if since.elapsed() >= CLIENT_TIME_MAX {
+            return Err(Refusal::Silent);
+        }
+        way.ask(task).map_err(|_| Refusal::Silent)
     }
 
     /// Whether nothing can be asked any more; of one who is being asked nobody can say so yet.
@@ -232,7 +240,7 @@ impl Door {
         if signed.certificate != operator.der() {
             return Err(Refusal::NotHeard(NotHeard::Signature));
         }
-        match self.clerk.ask(&Task::Order(order), &self.clerk.known)? {
+        match self.clerk.ask(&Task::Order(order), &self.clerk.operators)? {
             Reply::Ordered(Some(Ok(answer))) | Reply::Signed(Some(signer::Answer::Ordered(answer))) => {
                 Ok(("text/plain; charset=utf-8", answer.into_bytes()))
             }
@@ -275,7 +283,7 @@ impl Door {
 
     fn renew(&self, host: Option<String>, request: Vec<u8>) -> Result<(&'static str, Vec<u8>), Refusal> {
         let request = String::from_utf8(request).map_err(|_| Refusal::Request(BadRequest::Malformed))?;
-        let waiting = if host.is_some() { &self.clerk.known } else { &self.clerk.strangers };
+        let waiting = if host.is_some() { &self.clerk.hosts } else { &self.clerk.strangers };
         match self.sign(signer::Question::Renewal { host, request }, waiting)? {
             signer::Answer::Renewed(sealed) => Ok((PEM, sealed.into_bytes())),
             _ => Err(Refusal::Silent),

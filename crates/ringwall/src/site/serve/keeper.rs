@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use authority::directory::Record;
@@ -19,7 +20,7 @@ use crate::companion;
 use crate::failure::Failure;
 use crate::report::BYTES_MAX;
 use crate::report::forecast::{millis, now_unix_ms};
-use crate::serving::{Patience, Way};
+use crate::serving::{Patience, Way, locked};
 
 /// Longest question: a report, with what JSON makes of it, and the name of its host.
 pub(super) const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
@@ -52,9 +53,13 @@ pub(in crate::site) fn serve(arguments: &ServeArguments) -> Result<(), Failure> 
     let [door, at_clerk] = companion::start_with_two(COMMAND).map_err(failed)?;
     let (mut door, at_clerk) = (way(door).map_err(failed)?, way(at_clerk).map_err(failed)?);
     door.say(&Duty { listen, identity: text.to_string() }).map_err(failed)?;
-    let clerk = Clerk::new(&arguments.dir, &arguments.signer);
-    std::thread::Builder::new().spawn(move || clerk.run(at_clerk)).map_err(failed)?;
-    Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text)
+    let clerk = Arc::new(Clerk::new(&arguments.dir, &arguments.signer));
+    let shared = Arc::clone(&clerk);
+    std::thread::Builder::new().spawn(move || shared.run(at_clerk)).map_err(failed)?;
+    let ended = Keeper::new(&arguments.dir, reports).run(door, &arguments.identity, &text);
+    // What is being done is done, and its answer sent.
+    let _task = locked(&clerk.at_work);
+    ended
 }
 
 /// The directory is that of the site whose host this is. Its certificate says so; no key of the
@@ -134,25 +139,32 @@ pub(super) struct Clerk {
     directory: PathBuf,
     /// Where the signer is asked.
     signer: PathBuf,
+    /// Held from a task to its answer.
+    at_work: Mutex<()>,
 }
 
 impl Clerk {
     pub(super) fn new(directory: &Path, signer: &Path) -> Clerk {
-        Clerk { directory: directory.to_owned(), signer: signer.to_owned() }
+        Clerk { directory: directory.to_owned(), signer: signer.to_owned(), at_work: Mutex::default() }
     }
 
     /// Answers until the door is gone.
     pub(super) fn run(&self, mut door: Way) {
-        while let Ok(task) = door.receive() {
-            let reply = match task {
-                Task::Sign(question) => Reply::Signed(self.ask_signer(&question)),
-                Task::Order(order) => self.obey(order),
-            };
-            if let Err(error) = door.say(&reply) {
-                tracing::warn!("the door of the service does not hear what was signed: {error}");
-                return;
+        let ended = loop {
+            let task = door.receive();
+            if let Err(error) = task.and_then(|task| self.carry_out(task, &mut door)) {
+                break error;
             }
-        }
+        };
+        tracing::warn!("nothing more is signed, since the door of the service is gone: {ended}");
+    }
+
+    fn carry_out(&self, task: Task, door: &mut Way) -> io::Result<()> {
+        let _task = locked(&self.at_work);
+        door.say(&match task {
+            Task::Sign(question) => Reply::Signed(self.ask_signer(&question)),
+            Task::Order(order) => self.obey(order),
+        })
     }
 
     fn ask_signer(&self, question: &signer::Question) -> Option<signer::Answer> {

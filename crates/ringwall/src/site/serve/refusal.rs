@@ -25,7 +25,7 @@ pub(super) enum Refusal {
     TooMany,
     /// The site has none.
     Absent,
-    /// The keeper gives no answer.
+    /// The keeper, or its clerk, gives no answer.
     Silent,
     /// The signer gives none.
     NoSigner,

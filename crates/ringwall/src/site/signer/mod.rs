@@ -177,7 +177,7 @@ pub(in crate::site) struct Signer {
     applications: Pace,
     /// Of orders, by operator.
     orders: Pace,
-    /// What the site has issued, which each act looks at.
+    /// What the site has issued, which each renewal and enrolment looks at; orders read it anew.
     cache: Cache,
 }
 
