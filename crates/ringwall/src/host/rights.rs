@@ -2,8 +2,9 @@
 //!
 //! The units of hosts cannot make or enter a namespace, and no unit of a daemon speaks IP. A
 //! generator of systemd, which runs at boot and with each `daemon-reload`, gives that to the units
-//! that need it, and says how long a boot waits for a card. A daemon that finds out at its start that it needs a namespace ends with a status
-//! of its own, for which systemd runs the generator again (`ringwall-rights@`).
+//! that need it, and says how long a boot waits for a card. A daemon that finds out at its start
+//! that it needs a namespace ends with a status of its own, for which systemd runs the generator
+//! again (`ringwall-rights@`).
 
 use std::collections::BTreeSet;
 use std::fs;
