@@ -56,7 +56,7 @@ for name in ringwall@.service ringwall-rights@.service \
     put 644 "$unit" "$prefix/lib/systemd/system/$name"
 done
 # What is closed as soon as it is made needs a way out, and no closing.
-sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^After=/d; /^# It begins by/d; /^# Those that/d; 2d
+sed "s#@LIBEXECDIR@#$libexec#; /^ExecStart=/d; /^After=/d; /^# It begins by/d; /^# Those that/d; /^# Not over/d; 2d
     s#^Wants=.*#Wants=ringwall-made@%i.service#
     1s#.*#\# ringwall-made@%i and a rule of udev close the VLAN, bond or bridge %i when it is made; the rule starts ringwall@%i.#
     s#^Description=.*#Description=Have Ringwall guard %i whenever it is made#

@@ -526,8 +526,8 @@ CASES = {
 
 def show(rows):
     columns = ["case", "kernel", "boots", "reached_after_s", "kill_s", "kill_loosened_s", "made_again_s", "cable_s",
-               "plugged_again_s", "boot_waits_s", "put_in_s", "rejoin_s", "upgrade_s", "answers_of_200", "sleep_s", "frames_in_clear", "forged_believed",
-               "forged_to_stack", "released_s", "verdict"]
+               "plugged_again_s", "boot_waits_s", "put_in_s", "rejoin_s", "upgrade_s", "answers_of_200", "sleep_s",
+               "frames_in_clear", "forged_believed", "forged_to_stack", "released_s", "verdict"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row.get(column, "")) for column in columns) + " |")

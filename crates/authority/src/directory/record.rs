@@ -169,8 +169,8 @@ impl Record {
     }
 }
 
-/// The lock of a site, until it is dropped. Whoever has it has looked at the certificates once: no
-/// other program changes them meanwhile.
+/// The lock of a site, until it is dropped. No other program changes the certificates meanwhile, so
+/// its holder reads them once.
 pub(super) struct Lock {
     _directory: File,
     recent: OnceCell<Vec<Certificate>>,

@@ -247,10 +247,9 @@ pub(super) fn daemon(_: &Machine, guarded: &Guarded) -> Finding {
         Daemon::Host(status, _) => of(status.verdict()),
         Daemon::Gate(status) => of(status.verdict()),
         Daemon::Unasked(why) => Finding::unknown(why.clone(), AS_ROOT),
-        // Its unit would leave a start out.
         Daemon::Absent { .. } if guarded.card.is_none() => Finding::warning(
             format!("none runs, since {name} is not there"),
-            format!("plug it in: udev closes it and starts ringwall@{name}"),
+            format!("plug it in: ringwall@{name} starts by itself if it is enabled"),
         ),
         Daemon::Absent { is_taken: Ok(true) } => Finding::critical(
             format!("none runs, and {name} is closed"),
