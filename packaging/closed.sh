@@ -156,9 +156,11 @@ is_guarded() {
         ip -o link show dev "$device" 2>/dev/null | grep -q ' xdp'
 }
 
-# Another device has the name, as its own or as another one: udev will not rename this one.
+# Another device has the name, as its own or as another one: udev will not rename this one. Mostly it is this one that
+# has it already: udev gives a card all its other names first, the one that becomes its own among them.
 is_taken() {
-    [ "$device" != "$interface" ] && ip link show dev "$interface" >/dev/null 2>&1
+    [ "$device" != "$interface" ] && holder=$(ip -o link show dev "$interface" 2>/dev/null) || return 1
+    read -r index <"/sys/class/net/$device/ifindex" && [ "${holder%%:*}" != "$index" ]
 }
 
 [ "$*" != ahead ] || {
