@@ -252,3 +252,31 @@ fn streams_pass_without_offloads_and_with_another_mtu() {
         Ok(())
     });
 }
+
+/// What a rule of udev does with a card that comes, which is called otherwise until udev has renamed it. It has its new
+/// name beside its own by then; another device that has it keeps udev from renaming.
+#[test]
+fn a_card_that_comes_is_closed_by_the_name_that_it_gets_unless_another_device_has_it() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let appear = || {
+            let mut script = a.namespace.command("unshare");
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/closed.sh");
+            let run = format!("mount -t sysfs none /sys && exec sh {file} appear ens3 {INTERFACE}");
+            script.args(["--mount", "sh", "-c", &run]);
+            process::must(script)
+        };
+        a.namespace.ip("link add ens3 type veth peer name far")?;
+        appear()?;
+        assert!(pings(&a.namespace, b.ip, "")?, "closed for another device's name");
+        a.namespace.ip("link del ens3")?;
+        a.namespace.ip(&format!("link property add dev {INTERFACE} altname ens3"))?;
+        appear()?;
+        for host in [a, b] {
+            host.namespace.ip("neigh flush all")?;
+        }
+        assert!(!pings(&a.namespace, b.ip, "-W 1")?, "open");
+        assert_eq!(b.neighbour(a.ip)?, None, "it was asked for its address");
+        Ok(())
+    });
+}
