@@ -21,6 +21,7 @@
 
 mod acts;
 mod backup;
+mod cluster;
 mod enrolling;
 mod issued;
 mod operators;
@@ -30,6 +31,7 @@ mod renewing;
 mod revoking;
 mod serving;
 mod sharing;
+mod stamp;
 mod succession;
 
 use std::fs::{self, Permissions};
@@ -53,12 +55,13 @@ use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_director
 use crate::limits::MAX_ISSUED;
 pub use crate::repository::Sharing;
 use crate::repository::etcd::Access;
-use crate::repository::{EtcdStore, NewHost, SqliteStore, Standing, Store};
+use crate::repository::{NewHost, SqliteStore, Standing, Store};
 use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use acts::{acting, caching, note};
 pub use backup::Restored;
+pub use cluster::repository_access;
 pub use enrolling::{Application, AskedFor, Invitation};
 pub use issued::Cache;
 use issued::{Certificate, Issued};
@@ -293,12 +296,23 @@ impl Directory {
     /// # Errors
     /// What is wrong with it.
     pub fn repository(&self) -> Result<Box<dyn Store>, Error> {
-        if let Some(access) = self.access()? {
-            return Ok(Box::new(self.shared(&access)?));
+        if let Some(access) = repository_access(&self.path)? {
+            return Ok(Box::new(self.cache.cluster(self, &access)?));
         }
         let path = self.path.join(REPOSITORY);
         let store = if path.exists() { SqliteStore::open(&path) } else { SqliteStore::create(&path) };
         Ok(Box::new(store.map_err(|error| Error::Repository(error).with_file(&path))?))
+    }
+
+    /// Whether the repository can be reached; one in a file can.
+    ///
+    /// # Errors
+    /// The cluster cannot be reached or has no repository of this site.
+    pub fn probe_repository(&self) -> Result<(), Error> {
+        match repository_access(&self.path)? {
+            Some(access) => Ok(self.cache.cluster(self, &access)?.probe()?),
+            None => Ok(()),
+        }
     }
 
     /// Moves the repository from its file into a cluster and works with that from now on; gives how many hosts it has. The
@@ -315,7 +329,7 @@ impl Directory {
         if moved.exists() {
             return Err(Error::Exists.with_file(&moved));
         }
-        let cluster = self.shared(access)?;
+        let cluster = self.cache.cluster(self, access)?;
         let store = SqliteStore::open(&file)?;
         let contents = store.contents()?;
         let setting = self.stage_access(access, Overwrite::Never)?;
@@ -334,21 +348,8 @@ impl Directory {
     /// The cluster cannot be reached or has no repository of this site; or what the operating system says.
     pub fn use_repository(&self, access: &Access) -> Result<(), Error> {
         let _lock = self.lock()?;
-        self.shared(access)?.probe()?;
+        self.cache.cluster(self, access)?.probe()?;
         self.stage_access(access, Overwrite::Force)?.commit()
-    }
-
-    fn shared(&self, access: &Access) -> Result<EtcdStore, Error> {
-        Ok(EtcdStore::new(access, &self.site.anchor().site_name())?)
-    }
-
-    fn access(&self) -> Result<Option<Access>, Error> {
-        let path = self.path.join(SHARED);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let access = serde_json::from_str(&files::read(&path)?);
-        access.map(Some).map_err(|error| Error::BadSetting(error.to_string()).with_file(&path))
     }
 
     fn stage_access(&self, access: &Access, overwrite: Overwrite) -> Result<Staged, Error> {

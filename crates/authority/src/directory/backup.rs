@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
+use super::cluster::repository_access;
 use super::issued::is_certificate_file;
 use super::{
     CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, OPERATORS, POLICY, REPOSITORY, REQUEST_MASTER,
@@ -19,7 +20,7 @@ use super::{
 use crate::Error;
 use crate::audit::{self, FIRST};
 use crate::files::{directory_of, sync_directory};
-use crate::repository::{EtcdStore, SqliteStore, StoreError};
+use crate::repository::{SqliteStore, StoreError};
 
 const ARCHIVE: &str = "CREATE TABLE sqlar (name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)";
 /// "RwBk": tells a backup of a site from other archives.
@@ -85,8 +86,8 @@ impl Directory {
 
     /// Writes a copy of the repository and gives the name under which it belongs into the site.
     fn copy_repository(&self, target: &Path) -> Result<&'static str, Error> {
-        if let Some(access) = self.access()? {
-            let contents = EtcdStore::new(&access, &self.site.anchor().site_name())?.contents()?;
+        if let Some(access) = repository_access(&self.path)? {
+            let contents = self.cache.cluster(self, &access)?.contents()?;
             drop(SqliteStore::create_with(target, &contents)?);
             return Ok(MOVED);
         }

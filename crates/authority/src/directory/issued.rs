@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
@@ -15,6 +14,8 @@ use std::{fs, io};
 use identity::certificate::{HostCertificate, TrustAnchor, Verified};
 use identity::pem;
 
+use super::cluster::Cluster;
+use super::stamp::Stamp;
 use super::{Entry, INDEX, INDEX_HEADER, ISSUED, RETIRED};
 use crate::error::Error;
 use crate::files::{self, Overwrite, Secrecy};
@@ -23,35 +24,21 @@ use crate::limits::{INDEX_LEN_EACH, MAX_ISSUED, RETIRED_AFTER, RETIRED_AT_ONCE};
 /// A certificate of the record.
 pub(super) type Certificate = Arc<Verified<HostCertificate>>;
 
-/// The certificates that were read from one site's folder and verified. A process that acts again
-/// and again reads anew only what has changed: ten thousand files take most of a second to verify
-/// and ten milliseconds to look at.
+/// What a process that acts again and again keeps of one site: the certificates that were read from
+/// its folder and verified, and the way to the cluster that has its repository. It reads anew only
+/// what has changed: ten thousand files take most of a second to verify and ten milliseconds to look
+/// at.
 #[derive(Clone, Debug, Default)]
-pub struct Cache(Arc<Mutex<Read>>);
+pub struct Cache {
+    read: Arc<Mutex<Read>>,
+    pub(super) cluster: Arc<Mutex<Option<Cluster>>>,
+}
 
 #[derive(Debug, Default)]
 struct Read {
     /// The authority's certificate under which they are good, in DER.
     anchor: Vec<u8>,
     files: HashMap<PathBuf, (Stamp, Certificate)>,
-}
-
-/// What tells that a file is still the one that was read. No program sets the time of change
-/// (`ctime`) at will.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    len: u64,
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &Path) -> io::Result<Stamp> {
-        let file = fs::metadata(file)?;
-        let changed = (file.ctime(), file.ctime_nsec());
-        Ok(Stamp { device: file.dev(), inode: file.ino(), len: file.len(), changed })
-    }
 }
 
 /// The two folders of a site.
@@ -64,7 +51,7 @@ pub(super) struct Issued<'a> {
 impl Issued<'_> {
     /// Of each host the newest, and what is or was good lately, by name and then by age.
     pub(super) fn recent(&self) -> Result<Vec<Certificate>, Error> {
-        let mut read = self.cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.cache.read.lock().unwrap_or_else(PoisonError::into_inner);
         // Files that are gone, or not as they were, are forgotten.
         let before = std::mem::take(&mut *read);
         let is_same_anchor = before.anchor == self.anchor.der();

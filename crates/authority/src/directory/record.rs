@@ -46,6 +46,12 @@ impl Record {
         Ok(Record { path: path.to_owned(), anchor, cache: Cache::default() })
     }
 
+    /// The same, whose certificates are read anew only where `cache` does not have them.
+    #[must_use]
+    pub fn caching(self, cache: &Cache) -> Record {
+        Record { cache: cache.clone(), ..self }
+    }
+
     /// The authority, as hosts know it.
     #[must_use]
     pub fn anchor(&self) -> &TrustAnchor {

@@ -152,8 +152,10 @@ impl Through {
             Through::Command(command) => return converse(command, request),
             Through::Service(way) => way,
         };
-        let sealed = String::from_utf8(way.ask(RENEWAL_PATH, Some(request.as_bytes()))?);
-        sealed.map(Zeroizing::new).map_err(|_| way.refused(200, b"no bundle"))
+        match way.answer_in_turn(RENEWAL_PATH, Some(request.as_bytes()))? {
+            (200, sealed) => String::from_utf8(sealed).map(Zeroizing::new).map_err(|_| way.refused(200, b"no bundle")),
+            (status, body) => Err(way.refused(status, &body)),
+        }
     }
 }
 

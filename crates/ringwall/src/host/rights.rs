@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use authority::directory::repository_access;
 use authority::files::{self, Overwrite, Secrecy};
 use system::takeover::{Way, state};
 
@@ -34,6 +35,9 @@ const GATEWAYS: &[&str] = &["ringwall-gate"];
 const DROP_IN: &str = "zz-ringwall-namespace.conf";
 /// Lets a unit speak IP with the addresses of its configuration.
 const PEERS: &str = "zz-ringwall-peers.conf";
+/// The unit of the site's signer, and the folder of the site beside the configurations.
+const SIGNER: &str = "ringwall-signer.service.d";
+const SITE: &str = "site";
 /// Bounds how long a boot waits for a card that is not plugged in, where systemd has 90 s. One that
 /// comes later is closed and guarded by a rule of udev (record 0120).
 const WAITING: (&str, &str) = ("ringwall.conf", "[Unit]\nJobRunningTimeoutSec=15s\n");
@@ -125,7 +129,7 @@ impl Needs {
     fn of_host(config: &Config) -> Result<Needs, Failure> {
         let mut peers = of_records(&config.records);
         if let Some(Keeper::Cluster(access)) = config.akd.as_ref().map(|akd| akd.keeper()) {
-            peers.extend(access.addresses());
+            peers.extend(access.sockets().map(|member| member.ip()));
         }
         Ok(Needs { units: HOSTS, namespace: needs_namespace(config)?, peers })
     }
@@ -161,10 +165,24 @@ impl Needs {
         if self.peers.is_empty() {
             return Ok(());
         }
-        let peers: Vec<String> = self.peers.iter().map(IpAddr::to_string).collect();
-        let allowed = format!("IPAddressAllow={}", peers.join(" "));
-        fs::write(place.join(PEERS), format!("[Service]\nRestrictAddressFamilies=AF_INET AF_INET6\n{allowed}\n"))
+        fs::write(place.join(PEERS), speaking_with(&self.peers))
     }
+}
+
+/// What lets a unit speak IP with these and with nobody else.
+fn speaking_with(peers: &BTreeSet<IpAddr>) -> String {
+    let peers: Vec<String> = peers.iter().map(IpAddr::to_string).collect();
+    format!("[Service]\nRestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow={}\n", peers.join(" "))
+}
+
+/// Gives the signer of the site at `site` the way to the cluster that has its repository, if one
+/// does (record 0095). Where its setting cannot be read, the signer says so when it starts.
+fn grant_signer(site: &Path, directory: &Path) -> io::Result<()> {
+    let Ok(Some(cluster)) = repository_access(site) else { return Ok(()) };
+    let place = directory.join(SIGNER).join(PEERS);
+    fs::create_dir_all(directory.join(SIGNER))?;
+    let members = cluster.sockets().map(|member| member.ip()).collect();
+    fs::write(place, format!("{}PrivateNetwork=no\n", speaking_with(&members)))
 }
 
 /// With whom the exporter and the recorder speak IP. A command for attacks may speak with anybody,
@@ -181,16 +199,17 @@ fn of_records(records: &Records) -> BTreeSet<IpAddr> {
     peers
 }
 
-/// The generator: in `directory`, each unit gets what its configuration in `configurations` asks
-/// for; `namespace` is the drop-in of those that need one. A file that cannot be read leaves its
+/// The generator: in `directory`, the signer gets what its repository asks for, and each other unit
+/// what its configuration in `configurations` does; `namespace` is the drop-in of those that need one. A file that cannot be read leaves its
 /// unit confined, and the daemon says why when it starts.
 pub(super) fn generate(configurations: &Path, directory: &Path, namespace: &Path) -> Result<(), Failure> {
     let Ok(entries) = fs::read_dir(configurations) else { return Ok(()) };
+    let wrong = |error: io::Error| Failure::file(directory, error, "give a new directory");
+    grant_signer(&configurations.join(SITE), directory).map_err(wrong)?;
     for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let Some(instance) = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) else { continue };
         let Ok(needs) = Needs::of(&file) else { continue };
-        let made = needs.write(instance, directory, namespace);
-        made.map_err(|error| Failure::file(directory, error, "give a new directory"))?;
+        needs.write(instance, directory, namespace).map_err(wrong)?;
     }
     Ok(())
 }
@@ -295,6 +314,26 @@ mod tests {
         let pair = "[pair]\nkey_file = \"/k\"\nlocal = \"10.9.0.1:9479\"\npeer = \"10.9.0.2:9479\"\n";
         let unit = "ringwall-gate@it.service.d".to_owned();
         assert_eq!(allowed(&format!("{gate}{pair}")), [(unit, "10.9.0.2".to_owned())]);
+    }
+
+    #[test]
+    fn the_signer_speaks_with_the_cluster_that_has_the_repository() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (site, units) = (place.path().join("etc/site"), place.path().join("units"));
+        for one in [&site, &units] {
+            fs::create_dir_all(one).expect("ours");
+        }
+        let granted = || {
+            generate(&place.path().join("etc"), &units, &place.path().join("namespace.conf")).expect("written");
+            fs::read_to_string(units.join("ringwall-signer.service.d").join(PEERS)).ok()
+        };
+        assert_eq!(granted(), None, "the repository is in a file");
+        fs::write(site.join("etcd.json"), "{").expect("ours");
+        assert_eq!(granted(), None);
+        let members = r#"{"members": ["https://10.0.0.21:2379", "https://[fd00::1]:2379"], "ca": "/ca.pem"}"#;
+        fs::write(site.join("etcd.json"), members).expect("ours");
+        let speaks = "RestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow=10.0.0.21 fd00::1\nPrivateNetwork=no\n";
+        assert_eq!(granted(), Some(format!("[Service]\n{speaks}")));
     }
 
     /// One in a namespace is closed by nothing but its unit, so a boot waits for it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use authority::files::{self, Overwrite, Secrecy};
 use authority::limits::MAX_FILE_LEN;
 use system::privilege::{self, Capability};
-use system::sandbox::{self, Reach};
+use system::sandbox::{self, Ports, Reach};
 use system::takeover;
 use zeroize::Zeroizing;
 
@@ -51,7 +51,7 @@ fn confine(charge: &Charge) -> io::Result<()> {
     let readable = charge.readable.iter().map(|file| directory_of(file)).chain([PathBuf::from(BOOT)]);
     // A directory that is not there yet has no file that could be read again.
     let readable = readable.filter(|directory| directory.is_dir()).collect();
-    let landlocked = sandbox::confine(&Reach { readable, writable, connects: false })?;
+    let landlocked = sandbox::confine(&Reach { readable, writable, connects: Ports::Closed })?;
     tracing::debug!("monitor: Landlock is {landlocked}");
     sandbox::end_at_attacks()
 }

@@ -2,13 +2,16 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use identity::tls::{self, Credentials, Service};
 use identity::token::Token;
 
 use super::forecast::unix_s;
 use crate::failure::Failure;
+use crate::output::complain;
+use crate::randomness;
 use crate::serving::Hurried;
 
 /// How long a question may take, all in all.
@@ -16,6 +19,13 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 /// Longest answer to a host, in bytes: as long as any file of a site may be, and its head.
 const ANSWER_BYTES_MAX: u64 = authority::limits::MAX_FILE_LEN + 8192;
 const FIELDS_MAX: usize = 32;
+/// What HTTP says to who comes too often, or while too many others wait.
+const TOO_MANY_REQUESTS: u16 = 429;
+/// How long the service tells him to wait. He waits up to twice as long, since others were told the
+/// same at the same time.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// How long he goes on asking. The service takes no order that was made five minutes ago.
+const TURN_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The service, and how it is reached.
 pub(crate) struct Way {
@@ -51,6 +61,23 @@ impl Way {
         let answer = self.exchange(path, body).map_err(|error| self.failed(&words(&error)))?;
         let (status, body) = parse(&answer).ok_or_else(|| self.failed("its answer is none"))?;
         Ok((status, body.to_vec()))
+    }
+
+    /// As [`answer`](Way::answer), by who would rather wait than be told to come later. Of what is
+    /// refused so the service has done nothing, so the same may be asked again.
+    pub(crate) fn answer_in_turn(&self, path: &str, body: Option<&[u8]>) -> Result<(u16, Vec<u8>), Failure> {
+        let (since, mut has_waited) = (Instant::now(), false);
+        loop {
+            let (status, said) = self.answer(path, body)?;
+            if status != TOO_MANY_REQUESTS || since.elapsed() >= TURN_TIME_MAX {
+                return Ok((status, said));
+            }
+            if !has_waited {
+                complain(format_args!("the site's service at {} has many to answer; waiting", self.address));
+            }
+            has_waited = true;
+            sleep(RETRY_AFTER.mul_f64(1.0 + f64::from(randomness::generator()?.bytes::<1>()[0]) / 256.0));
+        }
     }
 
     /// What there is to say of an answer that gives nothing.

@@ -11,7 +11,7 @@ mod command;
 pub(crate) mod forecast;
 mod gather;
 
-pub(crate) use asking::{Proof, Way};
+pub(crate) use asking::{Proof, RETRY_AFTER, Way};
 pub(crate) use authority::rollout::report::{BREAKS_MAX, BYTES_MAX, BadReport, Break, BreakUse, Report, USES_MAX};
 pub(crate) use command::{
     ENROLMENT_PATH, Newest, ORDER_PATH, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH, ReportArguments, report,

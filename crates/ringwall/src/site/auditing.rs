@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use authority::audit::{Doubt, Kept, RefusedOrders, operator_of};
-use authority::directory::Record;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
 
-use super::{DEFAULT_DIRECTORY, Surroundings};
+use super::{Actor, DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
 /// Says who has logged in, whatever he became since (audit in the kernel, `CONFIG_AUDIT`).
@@ -131,7 +130,7 @@ fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Resul
         return show_refused(arguments, surroundings);
     }
     let ShowArguments { last, before, json, within, .. } = arguments;
-    let (mut entries, doubt) = looked_at(arguments)?;
+    let (mut entries, doubt) = looked_at(arguments, &surroundings.actor)?;
     entries.retain(|kept| before.is_none_or(|before| kept.entry.number < before));
     let meant: Vec<&Kept> = entries.iter().filter(|kept| arguments.means(kept)).collect();
     let from = last.map_or(0, |last| meant.len().saturating_sub(last));
@@ -155,9 +154,9 @@ fn show(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) -> Resul
 
 /// The entries that are looked at. Where these are all, also what does not fit of the files beside
 /// them: it must not hide the acts.
-fn looked_at(arguments: &ShowArguments) -> Result<(Vec<Kept>, Option<Doubt>), Failure> {
+fn looked_at(arguments: &ShowArguments, actor: &Actor) -> Result<(Vec<Kept>, Option<Doubt>), Failure> {
     let ShowArguments { dir, before, within, .. } = arguments;
-    let record = Record::open(dir)?;
+    let record = actor.record(dir)?;
     let found = match within {
         None => record.check_acts(None)?.map(|(checked, doubt)| (checked.entries, doubt)),
         Some(within) => record.acts_before(*before, *within)?.map(|page| (page, None)),
@@ -178,7 +177,7 @@ fn show_refused(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) 
     // Each has two signatures.
     let room = within.map_or(usize::MAX, |within| within / 2);
     let count = last.unwrap_or(usize::MAX).min(room);
-    let found = Record::open(dir)?.refused_orders(operator.as_deref(), count)?;
+    let found = surroundings.actor.record(dir)?.refused_orders(operator.as_deref(), count)?;
     let found = found.map_err(|doubt| Failure::file(dir, doubt, REMEDY))?;
     let mut lines: Vec<String> = found.iter().map(refused_text).collect();
     if lines.is_empty() {
@@ -194,7 +193,7 @@ fn show_refused(arguments: &ShowArguments, surroundings: &mut Surroundings<'_>) 
 fn verify(arguments: &VerifyArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let noted = arguments.noted.as_ref();
     let noted = noted.map(|noted| (noted.number, noted.digest.as_str()));
-    let checked = Record::open(&arguments.dir)?.check(noted)?;
+    let checked = surroundings.actor.record(&arguments.dir)?.check(noted)?;
     let checked = checked.map_err(|doubt| Failure::file(&arguments.dir, doubt, REMEDY))?;
     let number = |kept: Option<&Kept>| kept.map_or(0, |kept| kept.entry.number);
     let (first, last) = (number(checked.entries.first()), number(checked.entries.last()));
@@ -262,7 +261,7 @@ mod tests {
     use super::super::orders::parse;
     use super::super::testing::{NOW_UNIX_S, new_site, order, run};
     use super::super::{SiteCommand, Surroundings};
-    use super::{audit, manager};
+    use super::{Actor, audit, manager};
 
     #[test]
     fn what_was_done_is_shown_with_who_did_it_and_a_change_of_it_is_found() {
@@ -339,8 +338,8 @@ mod tests {
         (arguments.show.dir, arguments.show.within) = (place.join("site"), Some(within));
         let mut output = Vec::new();
         let random = &mut |_: &mut [u8]| {};
-        let by = manager();
-        let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random, output: &mut output, by, person: None };
+        let actor = Actor::new(manager());
+        let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random, output: &mut output, actor, person: None };
         audit(&arguments, &mut surroundings).expect(words);
         String::from_utf8(output).expect("text")
     }

@@ -7,8 +7,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::Directory;
-use authority::directory::acting;
 use authority::rollout::forecast::{count, shortened};
 use authority::rollout::told::OfGroup;
 use authority::rollout::trial::{Outcome, Trial, allows, begin, keep};
@@ -19,7 +17,7 @@ use serde_json::json;
 use wire::MacAddress;
 
 use super::reported::told;
-use super::{DEFAULT_DIRECTORY, Surroundings};
+use super::{Actor, DEFAULT_DIRECTORY, Surroundings};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
 use crate::report::forecast::{SINCE, millis, now_unix_ms};
@@ -80,8 +78,8 @@ pub(super) enum Stepped {
 
 /// Carries `site enforce` out.
 pub(super) fn enforce(arguments: &EnforceArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let by = surroundings.by.clone();
-    let step = |step: Step| taken(arguments, &step, now_unix_ms(), &by);
+    let actor = surroundings.actor.clone();
+    let step = |step: Step| taken(arguments, &step, now_unix_ms(), &actor);
     drive(arguments, step, |line| surroundings.say(line))
 }
 
@@ -127,29 +125,30 @@ pub(super) fn step(
     step: &Step,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<(), Failure> {
-    let stepped = taken(arguments, step, surroundings.unix_s.saturating_mul(1000), &surroundings.by)?;
+    let stepped = taken(arguments, step, surroundings.unix_s.saturating_mul(1000), &surroundings.actor)?;
     surroundings.print(true, &json!(stepped), "")
 }
 
-fn taken(arguments: &EnforceArguments, step: &Step, now_ms: u64, by: &str) -> Result<Stepped, Failure> {
+fn taken(arguments: &EnforceArguments, step: &Step, now_ms: u64, actor: &Actor) -> Result<Stepped, Failure> {
     let EnforceArguments { group, lasts, dir, .. } = arguments;
     let unix_s = now_ms / 1000;
     let since_ms = now_ms.saturating_sub(millis(arguments.since));
-    let site = || Ok::<_, Failure>(acting(Directory::open(dir)?, by));
     match step {
         Step::Check => {
-            let told = told(dir, unix_s)?.0;
+            let told = told(dir, actor, unix_s)?.0;
             allows(&OfGroup::of(&told, group, since_ms, now_ms).without(&arguments.except)).map_err(Failure::new)?;
             Ok(Stepped::Ready)
         }
         Step::Begin => {
-            let version = begin(&site()?, group, unix_s, *lasts).map_err(Failure::new)?;
+            let version = begin(&actor.open(dir)?, group, unix_s, *lasts).map_err(Failure::new)?;
             Ok(Stepped::Begun(Trial { began_ms: now_ms, lasts_ms: millis(*lasts), version }))
         }
         Step::Look(trial) => {
-            let told = told(dir, unix_s)?.0;
+            let told = told(dir, actor, unix_s)?.0;
             Ok(Stepped::Looked(trial.judge(&OfGroup::of(&told, group, since_ms, now_ms), &told, now_ms)))
         }
-        Step::Keep(trial) => keep(&site()?, group, unix_s, trial.version).map(Stepped::Kept).map_err(Failure::new),
+        Step::Keep(trial) => {
+            keep(&actor.open(dir)?, group, unix_s, trial.version).map(Stepped::Kept).map_err(Failure::new)
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surrounding
 pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
     let RestoreArguments { dir, file, repository_in_file, json } = arguments;
     let restored = if *repository_in_file { Restored::InFile } else { Restored::AsItWas };
-    let directory = acting(Directory::restore(file, dir, restored)?, &surroundings.by);
+    let directory = acting(Directory::restore(file, dir, restored)?, &surroundings.actor.by);
     let lost = "what was done after that backup is not here";
     note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
     let name = directory.site().name();

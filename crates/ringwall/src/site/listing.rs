@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use authority::Entry;
-use authority::directory::Record;
 use clap::Args;
 use identity::certificate::utc_text;
 use serde_json::{Value, json};
@@ -26,7 +25,7 @@ pub(crate) struct ListArguments {
 }
 
 pub(super) fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let directory = Record::open(&arguments.dir)?;
+    let directory = surroundings.actor.record(&arguments.dir)?;
     let entries = if arguments.all { directory.list_all()? } else { directory.list()? };
     let unix_s = surroundings.unix_s;
     let listed = |entry: &Entry| {

@@ -32,7 +32,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use authority::directory::acting;
+use authority::directory::{Cache, Record, acting, caching};
 use authority::{Directory, Random};
 use clap::Subcommand;
 use serde_json::Value;
@@ -250,8 +250,9 @@ pub(crate) enum SiteCommand {
     Serve(ServeArguments),
     /// Sign for the site's service: renewals, and what tokens were preapproved for (needs root)
     ///
-    /// It alone of the service has the authority's key. It has no network, reaches no file but
-    /// those of the site, and grants nothing that a manager has not decided before.
+    /// It alone of the service has the authority's key. It has no network but for a repository in
+    /// etcd, reaches no file but those of the site, and grants nothing that a manager has not decided
+    /// before.
     ///   systemctl enable --now ringwall-signer.service
     #[command(verbatim_doc_comment)]
     Signer(SignerArguments),
@@ -340,21 +341,46 @@ impl SiteCommand {
     }
 }
 
+/// Who acts, and the certificates that were read for it before: a process that carries out one
+/// command after the other has one cache for all.
+#[derive(Clone)]
+struct Actor {
+    /// What stands for it in the record.
+    by: String,
+    cache: Cache,
+}
+
+impl Actor {
+    /// One that has read nothing yet.
+    fn new(by: String) -> Actor {
+        Actor { by, cache: Cache::default() }
+    }
+
+    /// The site in `dir`, in whose record stands who acts.
+    fn open(&self, dir: &Path) -> Result<Directory, authority::Error> {
+        Ok(caching(acting(Directory::open(dir)?, &self.by), &self.cache))
+    }
+
+    /// The same for who only looks, and needs no key for it.
+    fn record(&self, dir: &Path) -> Result<Record, authority::Error> {
+        Ok(Record::open(dir)?.caching(&self.cache))
+    }
+}
+
 /// What a command takes from the world besides its arguments.
 struct Surroundings<'a> {
     unix_s: u64,
     random: &'a mut Random<'a>,
     output: &'a mut dyn Write,
-    /// Who stands for it in the record.
-    by: String,
+    actor: Actor,
     /// Asks who sits at the terminal, if anybody does.
     person: Option<fn(&str) -> io::Result<bool>>,
 }
 
 impl Surroundings<'_> {
-    /// The site in `dir`, in whose record stands who acts.
+    /// As [`Actor::open`].
     fn open(&self, dir: &Path) -> Result<Directory, Failure> {
-        Ok(acting(Directory::open(dir)?, &self.by))
+        Ok(self.actor.open(dir)?)
     }
 
     /// Prints a line at once, while more is to be done.
@@ -375,7 +401,8 @@ fn with_surroundings(run: impl FnOnce(&mut Surroundings<'_>) -> Result<(), Failu
     let unix_ms = system::clock::Clock::new().now().wall.map_or(0, |wall| wall.unix_ms);
     let output = &mut std::io::stdout().lock();
     let person = is_somebody_there().then_some(ask as fn(&str) -> io::Result<bool>);
-    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, by: auditing::manager(), person })
+    let actor = Actor::new(auditing::manager());
+    run(&mut Surroundings { unix_s: unix_ms / 1000, random: &mut random, output, actor, person })
 }
 
 impl From<authority::Error> for Failure {

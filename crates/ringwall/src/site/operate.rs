@@ -130,7 +130,7 @@ impl Asking<'_> {
             return Err(Failure::new("the command is too long for an order; give it in parts"));
         }
         let signed = self.operator.sign(&text).map_err(Failure::new)?;
-        let (status, body) = self.way.answer(ORDER_PATH, Some(signed.to_pem().as_bytes()))?;
+        let (status, body) = self.way.answer_in_turn(ORDER_PATH, Some(signed.to_pem().as_bytes()))?;
         if status != 200 {
             return Err(self.refused(status, &body));
         }

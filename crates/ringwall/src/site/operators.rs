@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use authority::directory::{KnownOperator, Record, add_operator, add_operator_by_request, remove_operator};
+use authority::directory::{KnownOperator, add_operator, add_operator_by_request, remove_operator};
 use authority::enrolment;
 use authority::files::{self, Secrecy, Staged};
 use authority::limits::OPERATOR_VALIDITY;
@@ -221,7 +221,7 @@ fn request(arguments: &RequestArguments, surroundings: &mut Surroundings<'_>) ->
 }
 
 fn list(arguments: &ListArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let operators = Record::open(&arguments.dir)?.operators()?;
+    let operators = surroundings.actor.record(&arguments.dir)?.operators()?;
     let value = Value::Array(operators.iter().map(operator_json).collect());
     let over = |one: &KnownOperator| {
         if one.certificate.not_after_unix() < surroundings.unix_s { ", OVER" } else { "" }

@@ -1,11 +1,10 @@
 //! `ringwall site hosts` and `ringwall site forecast`: what hosts have reported to the service.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authority::Entry;
-use authority::directory::Record;
 use authority::rollout::forecast::{count, shortened};
 use authority::rollout::told::{OfGroup, SILENT_AFTER, Told};
 use clap::Args;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::serve::kept::{Refused, Reports};
-use super::{DEFAULT_DIRECTORY, Surroundings};
+use super::{Actor, DEFAULT_DIRECTORY, Surroundings};
 use crate::config::duration::parse_time;
 use crate::failure::Failure;
 use crate::report::forecast::{SCHEMA, SCHEMA_VERSION, SINCE, millis};
@@ -112,18 +111,18 @@ pub(crate) struct SiteForecastArguments {
 }
 
 /// The site's record beside what was reported, and who was turned away.
-pub(super) fn told(dir: &std::path::Path, unix_s: u64) -> Result<(Told, Vec<Refused>), Failure> {
+pub(super) fn told(dir: &Path, actor: &Actor, unix_s: u64) -> Result<(Told, Vec<Refused>), Failure> {
     let reports = Reports::look(dir)?;
     let (rows, refused) = match &reports {
         Some(reports) => (reports.all()?, reports.refused()?),
         None => (Vec::new(), Vec::new()),
     };
-    Ok((Told::of(&Record::open(dir)?, rows, unix_s)?, refused))
+    Ok((Told::of(&actor.record(dir)?, rows, unix_s)?, refused))
 }
 
 /// Carries `site hosts` out.
 pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let (told, refused) = told(&arguments.dir, surroundings.unix_s)?;
+    let (told, refused) = told(&arguments.dir, &surroundings.actor, surroundings.unix_s)?;
     let now_ms = surroundings.unix_s.saturating_mul(1000);
     if arguments.brief {
         let brief = brief(&told, arguments.after.as_deref(), now_ms);
@@ -245,7 +244,7 @@ fn group_json(of_group: &OfGroup<'_>) -> Value {
 
 /// Carries `site forecast` out.
 pub(super) fn forecast(arguments: &SiteForecastArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let told = told(&arguments.dir, surroundings.unix_s)?.0;
+    let told = told(&arguments.dir, &surroundings.actor, surroundings.unix_s)?.0;
     let now_ms = surroundings.unix_s.saturating_mul(1000);
     let since_ms = now_ms.saturating_sub(millis(arguments.since));
     let groups: BTreeSet<&str> = told.groups.values().map(String::as_str).collect();

@@ -11,6 +11,9 @@ use serde_json::json;
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
+/// What the site's service needs then, where it runs.
+const RESTART: &str = "\nwhere ringwall-signer runs: systemctl daemon-reload && systemctl restart ringwall-signer";
+
 /// What can be done with the repository.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RepositoryCommand {
@@ -18,7 +21,8 @@ pub(crate) enum RepositoryCommand {
     ///
     /// End the distributors first, since a key that a host changes meanwhile would be lost.
     /// Afterwards give them akd.etcd in the place of akd.repository. The file stays as
-    /// hosts.db.moved.
+    /// hosts.db.moved. The signer of the site's service finds the cluster after
+    ///   systemctl daemon-reload && systemctl restart ringwall-signer
     ///
     /// Example: ringwall site repository import --etcd https://10.0.0.21:2379 --etcd https://10.0.0.22:2379 \
     ///     --etcd https://10.0.0.23:2379 --ca etcd-ca.pem --certificate site.pem --key site.key
@@ -60,7 +64,7 @@ pub(super) fn import(arguments: &RepositoryArguments, surroundings: &mut Surroun
     note(&directory, Act::Repository, "import", &etcd.join(" "), surroundings.unix_s)?;
     let hosts = directory.import_repository(&access)?;
     let value = json!({"etcd": etcd, "hosts": hosts});
-    let text = format!("{hosts} hosts are in etcd now; give every distributor akd.etcd and start it");
+    let text = format!("{hosts} hosts are in etcd now; give every distributor akd.etcd and start it{RESTART}");
     surroundings.print(*json, &value, &text)
 }
 
@@ -69,7 +73,8 @@ pub(super) fn use_cluster(arguments: &RepositoryArguments, surroundings: &mut Su
     let (directory, access) = (surroundings.open(dir)?, access(arguments)?);
     note(&directory, Act::Repository, "use", &etcd.join(" "), surroundings.unix_s)?;
     directory.use_repository(&access)?;
-    surroundings.print(*json, &json!({"etcd": etcd}), "the site works with the repository in etcd")
+    let text = format!("the site works with the repository in etcd{RESTART}");
+    surroundings.print(*json, &json!({"etcd": etcd}), &text)
 }
 
 /// The way to the cluster, which later commands take from wherever they are started.

@@ -269,9 +269,9 @@ pub(super) fn import(arguments: &ImportArguments, surroundings: &mut Surrounding
     let tokens: Vec<_> = plan.invitations.iter().zip(&made).collect();
     // In JSON one object has been printed, and is all.
     let mut unheard = Vec::new();
-    let Surroundings { unix_s, random, output, by, .. } = surroundings;
+    let Surroundings { unix_s, random, output, actor, .. } = surroundings;
     let output: &mut dyn std::io::Write = if arguments.json { &mut unheard } else { &mut **output };
-    let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output, by: by.clone(), person: None };
+    let mut quiet = Surroundings { unix_s: *unix_s, random: &mut **random, output, actor: actor.clone(), person: None };
     many::write_files(&arguments.out, &tokens, false, &mut quiet)?;
     let known = plan.known();
     for (name, section, rows) in [(LEGACY, "cll.legacy", &plan.legacy), (KNOWN, "sarp.known_hosts", &known)] {

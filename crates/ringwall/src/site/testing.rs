@@ -37,8 +37,9 @@ pub(super) fn run_before(
     let mut generator = bump::Generator::from_seed(identity::hash::sha256(&[line.as_bytes()]));
     let mut random = |bytes: &mut [u8]| bytes.fill_with(|| generator.bytes::<1>()[0]);
     let mut output = Vec::new();
-    let by = super::auditing::manager();
-    let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random: &mut random, output: &mut output, by, person };
+    let actor = super::Actor::new(super::auditing::manager());
+    let (random, output_to) = (&mut random, &mut output);
+    let mut surroundings = Surroundings { unix_s: NOW_UNIX_S, random, output: output_to, actor, person };
     match parsed.map_err(|error| error.to_string())? {
         Line::Site(command) => command.run_in(&mut surroundings),
         Line::Enroll(command) => command.run_in(&mut surroundings),

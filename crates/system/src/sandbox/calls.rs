@@ -16,7 +16,7 @@ use seccompiler::{
     TargetArch, apply_filter,
 };
 
-use super::landlock::Reach;
+use super::landlock::{Ports, Reach};
 
 /// What a daemon works with beside its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,8 @@ impl Calls {
 
     /// What the calls reach of the world of files and ports.
     pub(super) fn reach(self) -> Reach {
-        Reach { connects: self == Calls::Connections, ..Reach::default() }
+        let connects = if self == Calls::Connections { Ports::All } else { Ports::Closed };
+        Reach { connects, ..Reach::default() }
     }
 }
 
@@ -110,13 +111,39 @@ pub fn end_at_attacks() -> io::Result<()> {
     install(&[compile(named(ENDING), SeccompAction::Allow, SeccompAction::KillProcess)?])
 }
 
-/// Refuses this process, and what it starts, every new socket; those that it has it keeps.
+/// Sockets that a process may still make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sockets {
+    /// None.
+    Closed,
+    /// Such as make connections over TCP. Where to is for Landlock and systemd.
+    Tcp,
+}
+
+/// Refuses this process, and what it starts, every new socket but those; what it has it keeps.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn forbid_sockets() -> io::Result<()> {
+pub fn forbid_sockets(but: Sockets) -> io::Result<()> {
     let refused = SeccompAction::Errno(libc::EACCES.cast_unsigned());
-    install(&[compile(named(SOCKETS), SeccompAction::Allow, refused)?])
+    let mut calls = named(SOCKETS);
+    if but == Sockets::Tcp {
+        calls.remove(&libc::SYS_connect);
+        calls.insert(libc::SYS_socket, other_than_tcp()?);
+    }
+    install(&[compile(calls, SeccompAction::Allow, refused)?])
+}
+
+/// Any other family than those of IP, and any other type or protocol than a stream over TCP has.
+fn other_than_tcp() -> io::Result<Vec<SeccompRule>> {
+    const TYPES: u64 = 0xf;
+    let other = |place, values: [i32; 2]| rule(&values.map(|value| (place, SeccompCmpOp::Ne, value as u64)));
+    let mut rules = vec![other(0, [libc::AF_INET, libc::AF_INET6])?, other(2, [0, libc::IPPROTO_TCP])?];
+    // Flags stand beside the type, in the same argument.
+    for kind in (0..=TYPES).filter(|kind| *kind != libc::SOCK_STREAM as u64) {
+        rules.push(rule(&[(1, SeccompCmpOp::MaskedEq(TYPES), kind)])?);
+    }
+    Ok(rules)
 }
 
 /// What a call is called, where this program knows it.
@@ -420,7 +447,7 @@ mod tests {
         let tried = std::thread::spawn(|| {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("before");
             let address = listener.local_addr().expect("an address");
-            forbid_sockets().expect("forbidden");
+            forbid_sockets(Sockets::Closed).expect("forbidden");
             let tcp = std::net::TcpStream::connect(address).expect_err("no socket").kind();
             let unix = std::os::unix::net::UnixStream::pair().expect_err("no pair").kind();
             listener.set_nonblocking(true).expect("its own");
@@ -429,6 +456,23 @@ mod tests {
         });
         let (denied, nobody) = (io::ErrorKind::PermissionDenied, io::ErrorKind::WouldBlock);
         assert_eq!(tried.join().expect("ended"), (denied, denied, nobody));
+    }
+
+    #[test]
+    fn who_may_connect_over_tcp_makes_no_other_socket_and_listens_to_nobody() {
+        let tried = std::thread::spawn(|| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("before");
+            forbid_sockets(Sockets::Tcp).expect("forbidden");
+            std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+            let made = [
+                std::net::TcpListener::bind("127.0.0.1:0").map(drop),
+                std::net::UdpSocket::bind("127.0.0.1:0").map(drop),
+                std::os::unix::net::UnixStream::pair().map(drop),
+                std::os::unix::net::UnixDatagram::unbound().map(drop),
+            ];
+            made.map(|made| made.expect_err("no such socket").kind())
+        });
+        assert_eq!(tried.join().expect("ended"), [io::ErrorKind::PermissionDenied; 4]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use std::io;
 
 use crate::privilege::{self, Capability};
 
-pub use calls::{Calls, end_at_attacks, forbid_sockets};
-pub use landlock::{Landlocked, Reach, confine};
+pub use calls::{Calls, Sockets, end_at_attacks, forbid_sockets};
+pub use landlock::{Landlocked, Ports, Reach, confine};
 pub use memory::forbid_dumps;
 pub use refused::Refused;
 pub use user::{NAME, UNNAMED_ID, User};

@@ -1,8 +1,8 @@
 //! How the members of a cluster are reached, as an operator writes it down.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -102,9 +102,14 @@ impl Access {
         if self.certificate.is_some() != self.key.is_some() { Err(BadAccess::HalfCertificate) } else { Ok(()) }
     }
 
-    /// The members' addresses.
-    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.members.iter().filter_map(|member| Some(split(member)?.1.ip()))
+    /// Where the members are.
+    pub fn sockets(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.members.iter().filter_map(|member| Some(split(member)?.1))
+    }
+
+    /// The files that protect the way to them.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.ca, &self.certificate, &self.key].into_iter().filter_map(|file| file.as_deref())
     }
 }
 

@@ -27,7 +27,7 @@ mod snapshot;
 
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wire::MacAddress;
 
@@ -47,16 +47,16 @@ const VERSION: i64 = 1;
 /// Holds the number that the next host gets.
 const NEXT: &str = "next";
 
-/// A repository in a cluster.
-#[derive(Debug)]
+/// A repository in a cluster. Its clones share connections, and which member answered last.
+#[derive(Clone, Debug)]
 pub struct EtcdStore {
-    client: Client,
+    client: Arc<Client>,
     /// What all keys begin with.
     prefix: String,
     /// The cluster, for errors.
     place: String,
     /// Changes of one program wait here for each other rather than collide in the cluster.
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
 }
 
 /// Whether a change whose answer was lost may be made again.
@@ -77,7 +77,7 @@ impl EtcdStore {
         access.check().map_err(|bad| StoreError::BadAccess(format!("{bad}; {}", bad.remedy())))?;
         let place = format!("etcd at {}", access.members.join(", "));
         let prefix = format!("/ringwall/{site}/");
-        Ok(EtcdStore { client: Client::new(access)?, prefix, place, turn: Mutex::new(()) })
+        Ok(EtcdStore { client: Arc::new(Client::new(access)?), prefix, place, turn: Arc::default() })
     }
 
     /// Asks whether the cluster can be reached and holds the site's repository.

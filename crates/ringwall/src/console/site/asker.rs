@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use system::sandbox::Reach;
+use system::sandbox::{Ports, Reach};
 
 use super::reading::{self, Look};
 use super::{COMMAND, Duty, Failing, Site, Told};
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let stream = companion::socket("`ringwall console` starts its asker by itself")?;
     let mut reader = Way::new(stream, PATIENCE, QUESTION_BYTES_MAX).map_err(Failure::new)?;
     let duty: Duty = reader.receive().map_err(Failure::new)?;
-    door::confine_to(COMMAND, &Reach { connects: true, ..Reach::default() }).map_err(Failure::new)?;
+    door::confine_to(COMMAND, &Reach { connects: Ports::All, ..Reach::default() }).map_err(Failure::new)?;
     let viewer = Viewer::new(&duty.operator, duty.service, duty.service_name)?;
     let site = Arc::new(Mutex::new(Site { number: 1, service: duty.service.to_string(), ..Site::default() }));
     let shared = Arc::clone(&site);

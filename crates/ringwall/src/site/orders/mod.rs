@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use authority::Error;
 use authority::audit::by_operator;
-use authority::directory::{Directory, Record};
+use authority::directory::{Cache, Directory, Record};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{CommandFactory as _, Parser};
@@ -28,7 +28,7 @@ use identity::{Verified, sealing};
 use serde::{Deserialize, Serialize};
 
 use super::enforcing::Step;
-use super::{SiteCommand, Surroundings, enforcing};
+use super::{Actor, SiteCommand, Surroundings, enforcing};
 use crate::failure::Failure;
 use crate::randomness;
 use crate::report::forecast::millis;
@@ -159,6 +159,12 @@ impl Heard {
         }
     }
 
+    /// Its operator, as the one who acts.
+    pub(super) fn actor(&self, cache: &Cache) -> Actor {
+        let by = by_operator(self.operator.role(), self.operator.name());
+        Actor { by, cache: cache.clone() }
+    }
+
     /// Has it need a manager if it would undo what one has done. Who carries it out asks this with
     /// the site as it is then.
     pub(super) fn look_before(&mut self, site: &Directory, unix_s: u64) -> Result<(), Error> {
@@ -187,15 +193,15 @@ impl Heard {
         names.join(" ")
     }
 
-    /// Carries it out with the site in `dir`, and seals what came of it for who ordered it. What the
-    /// signer did is signed as well: everybody can seal.
-    pub(super) fn carry_out(mut self, dir: &Path, unix_ms: u64) -> Result<String, Failure> {
+    /// Carries it out with the site in `dir`, of which `cache` has what was read before, and seals what
+    /// came of it for who ordered it. What the signer did is signed as well: everybody can seal.
+    pub(super) fn carry_out(mut self, dir: &Path, cache: &Cache, unix_ms: u64) -> Result<String, Failure> {
         let mut secrets = randomness::secrets()?;
         let mut random = |bytes: &mut [u8]| secrets.fill(bytes);
-        let by = by_operator(self.operator.role(), self.operator.name());
+        let actor = self.actor(cache);
         let mut output = Vec::new();
         let unix_s = unix_ms / 1000;
-        let mut surroundings = Surroundings { unix_s, random: &mut random, output: &mut output, by, person: None };
+        let mut surroundings = Surroundings { unix_s, random: &mut random, output: &mut output, actor, person: None };
         if let Some(Terms { dir: named, .. }) = terms(&mut self.command, self.order.step.as_ref()) {
             dir.clone_into(named);
         }

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authority::directory::{Record, change_policy, policy, policy_file};
+use authority::directory::{change_policy, policy, policy_file};
 use authority::{Directory, Entry};
 use clap::{Args, Subcommand};
 use identity::certificate::{unix_of_utc, utc_text};
@@ -375,7 +375,7 @@ fn remove<T>(all: &mut Vec<T>, which: &str, is_meant: impl Fn(&T) -> bool) -> Re
 }
 
 fn show(place: &Place, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let Some(policy) = Record::open(&place.dir)?.policy()? else {
+    let Some(policy) = surroundings.actor.record(&place.dir)?.policy()? else {
         let text = "there is no policy yet; each host goes by its own file alone";
         return surroundings.print(place.json, &Value::Null, text);
     };

@@ -41,6 +41,8 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(3);
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often a host may report.
 pub(super) const REPORT_EVERY: Duration = Duration::from_secs(2);
+/// How often a host may ask for another certificate: the signer has many to answer.
+const RENEWAL_EVERY: Duration = Duration::from_secs(2);
 /// How often somebody at one address may apply with a token.
 const ENROLMENT_EVERY: Duration = Duration::from_millis(500);
 /// How long the keeper may take.
@@ -153,6 +155,7 @@ pub(super) struct Door {
     clerk: Clerk,
     signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
+    renewed: Mutex<BTreeMap<String, Instant>>,
     applied: Mutex<BTreeMap<Who, Instant>>,
     ordered: Mutex<BTreeMap<String, Instant>>,
     counts: Counts,
@@ -168,6 +171,7 @@ impl Door {
             clerk: Clerk::new(clerk),
             signed: Recent::default(),
             reported: Mutex::default(),
+            renewed: Mutex::default(),
             applied: Mutex::default(),
             ordered: Mutex::default(),
             counts: Counts::default(),
@@ -260,7 +264,10 @@ impl Door {
         match wanted {
             Wanted::Policy => text(signed.policy),
             Wanted::Revoked => text(signed.revoked),
-            Wanted::Renewal(bytes) => self.renew(Some(host.name().to_owned()), bytes),
+            Wanted::Renewal(bytes) => {
+                check_pace(&self.renewed, host.name().to_owned(), RENEWAL_EVERY)?;
+                self.renew(Some(host.name().to_owned()), bytes)
+            }
             // These are answered before.
             Wanted::Enrolment(_) | Wanted::Order(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
             Wanted::Report(bytes) => {
@@ -319,7 +326,8 @@ impl Door {
             Ok((kind, body)) => write_answer(&mut stream, "200 OK", kind, "", body),
             Err(refusal) => {
                 let line = format!("{}\n", refusal.word());
-                write_answer(&mut stream, refusal.status(), "text/plain; charset=utf-8", "", line.as_bytes())
+                let fields = refusal.fields();
+                write_answer(&mut stream, refusal.status(), "text/plain; charset=utf-8", &fields, line.as_bytes())
             }
         };
         stream.conn.send_close_notify();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use authority::directory::Record;
+use authority::directory::{Cache, Record};
 use authority::files;
 use identity::HostIdentity;
 
@@ -139,13 +139,20 @@ pub(super) struct Clerk {
     directory: PathBuf,
     /// Where the signer is asked.
     signer: PathBuf,
+    /// What the site has issued, which operators and consoles look at.
+    cache: Cache,
     /// Held from a task to its answer.
     at_work: Mutex<()>,
 }
 
 impl Clerk {
     pub(super) fn new(directory: &Path, signer: &Path) -> Clerk {
-        Clerk { directory: directory.to_owned(), signer: signer.to_owned(), at_work: Mutex::default() }
+        Clerk {
+            directory: directory.to_owned(),
+            signer: signer.to_owned(),
+            cache: Cache::default(),
+            at_work: Mutex::default(),
+        }
     }
 
     /// Answers until the door is gone.
@@ -189,7 +196,7 @@ impl Clerk {
             }
         };
         if heard.place == Place::Keeper && heard.refusal().is_none() {
-            let answer = heard.carry_out(&self.directory, unix_ms);
+            let answer = heard.carry_out(&self.directory, &self.cache, unix_ms);
             let warn = |error: &Failure| tracing::warn!("an order was not carried out: {error}");
             return Reply::Ordered(answer.inspect_err(warn).ok().map(Ok::<_, NotHeard>));
         }

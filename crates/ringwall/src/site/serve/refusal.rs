@@ -6,7 +6,7 @@ use super::super::orders::NotHeard;
 use super::super::signer;
 use super::Kept;
 use super::http::BadRequest;
-use crate::report::BadReport;
+use crate::report::{BadReport, RETRY_AFTER};
 
 /// Why nobody was answered, or not with what he wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,16 @@ impl Refusal {
             Refusal::NotSigned(NotSigned::NotRenewed) => "not-renewed",
             Refusal::NotSigned(NotSigned::TooOften) => "signer-too-often",
             Refusal::NotSigned(NotSigned::Failed) => "signer-failed",
+        }
+    }
+
+    /// What stands in the head of the answer besides: when to come again (RFC 9110, section 10.2.3).
+    pub(super) fn fields(self) -> String {
+        match self {
+            Refusal::TooOften | Refusal::NotSigned(NotSigned::TooOften) => {
+                format!("Retry-After: {}\r\n", RETRY_AFTER.as_secs())
+            }
+            _ => String::new(),
         }
     }
 

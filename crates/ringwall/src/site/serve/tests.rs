@@ -24,7 +24,7 @@ use super::door::{CLIENTS_MAX, CLIENTS_OF_ADDRESS_MAX, Door, REPORT_EVERY, way_t
 use super::keeper::{Clerk, Keeper, PATIENCE, QUESTION_BYTES_MAX};
 use super::kept::Reports;
 use crate::report::tests::report;
-use crate::report::{BYTES_MAX, Newest, Proof, Way, unix_s};
+use crate::report::{BYTES_MAX, Newest, Proof, RENEWAL_PATH, Way, unix_s};
 use crate::serving::{Listener, Places, Way as Line, serve};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -190,6 +190,31 @@ fn who_has_something_signed_keeps_nobody_waiting_who_reports() {
     drop(asked);
     let outcome = renewing.join().expect("no panic").expect_err("the signer said nothing");
     assert!(outcome.to_string().contains("signer-silent"), "{outcome}");
+}
+
+#[test]
+fn a_host_that_asks_the_signer_too_often_is_told_to_wait_and_does_and_no_other_host_waits() {
+    let site = Site::found("office");
+    let [a, b] = [("a", 1), ("b", 2)].map(|(name, number)| site.issue(name, number, now()));
+    let (door, address) = start(&site);
+    let ask = |host: &str, in_turn: bool| {
+        let request = authority::enrolment::renewal(host).expect("a request");
+        let (way, body) = (way(host, address), Some(request.as_bytes()));
+        let answer = if in_turn { way.answer_in_turn(RENEWAL_PATH, body) } else { way.answer(RENEWAL_PATH, body) };
+        let (status, said) = answer.expect("an answer");
+        (status, String::from_utf8(said).expect("text"))
+    };
+    // Nobody signs here, so this is as far as it goes.
+    let asked = (503, "signer-silent\n".to_owned());
+    assert_eq!(ask(&a, false), asked);
+    let end = Instant::now() + SOON;
+    // A machine may be so slow that two in a row are not too often.
+    while ask(&a, false) == asked {
+        assert!(Instant::now() < end, "none was too often");
+    }
+    assert_eq!(ask(&b, false), asked);
+    assert_eq!(ask(&a, true), asked, "it comes again by itself");
+    site.await_refused(&door, "too-often", 2);
 }
 
 #[test]

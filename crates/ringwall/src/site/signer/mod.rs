@@ -1,7 +1,7 @@
 //! `ringwall site signer`: the process that has the authority's key for the site's service
 //! (docs/decisions/0095-a-signer-of-its-own.md).
 //!
-//! It has no network and reaches no file but the site's. It reads one question at a time from a
+//! It has no network, but for a repository in etcd, and reaches no file but the site's. It reads one question at a time from a
 //! Unix socket: a renewal or an application with a token, of which it grants what a manager has
 //! decided before, or an operator's order under his own signature. What it signs is in the site's
 //! record before it answers.
@@ -21,21 +21,21 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use authority::audit::by_operator;
-use authority::directory::{Cache, Record, Terms, acting, apply, begin_order, caching, check_may_be_late};
+use authority::directory::{Cache, Record, Terms, apply, begin_order, caching, check_may_be_late, repository_access};
 use authority::enrolment::by_service::{Application, Outcome};
 use authority::limits::HOST_VALIDITY;
+use authority::repository::etcd::Access;
 use authority::{Directory, Error};
 use clap::Args;
 use identity::certificate::CertificateRequest;
 use serde::{Deserialize, Serialize};
 use system::privilege;
-use system::sandbox::{self, Reach};
+use system::sandbox::{self, Ports, Reach, Sockets};
 
 use self::pace::Pace;
 use super::arguments::whole_days;
 use super::orders::{ANSWER_BYTES_MAX, NotHeard, Place, hear};
-use super::{DAY, DEFAULT_DIRECTORY, Surroundings, with_surroundings};
+use super::{Actor, DAY, DEFAULT_DIRECTORY, Surroundings, with_surroundings};
 use crate::failure::Failure;
 use crate::report::forecast::now_unix_ms;
 
@@ -47,8 +47,6 @@ pub(crate) const DEFAULT_SOCKET: &str = "/run/ringwall-signer/socket";
 const QUESTION_BYTES_MAX: u64 = 32 << 10;
 /// How long who asks may take to ask, and to take the answer.
 const ASKER_TIME_MAX: Duration = Duration::from_secs(5);
-/// Holds the setting of a repository that is reached over the network.
-const SHARED: &str = "etcd.json";
 
 /// Arguments of `site signer`.
 #[derive(Debug, Args)]
@@ -115,23 +113,24 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
     let SignerArguments { dir, socket, days, late } = arguments;
     // What is wrong with the site is said at the start.
     drop(Directory::open(dir)?);
-    if dir.join(SHARED).exists() {
-        let what = "its repository is in etcd, which the signer cannot reach, because it has no network";
-        return Err(Failure::file(
-            dir,
-            what,
-            "renew with `ringwall site renew`, and approve with `ringwall site approve`",
-        ));
-    }
+    let cluster = repository_access(dir)?;
     let listener = listen(socket)
         .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
-    confine(dir).map_err(Failure::new)?;
+    confine(dir, cluster.as_ref()).map_err(Failure::new)?;
     tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
     let terms = Terms { validity: DAY * *days, early: false, late: DAY * *late };
     let mut signer = Signer::new(dir.clone(), terms, Instant::now());
+    if let Err(error) = signer.look_at_repository() {
+        tracing::warn!("{error}; the unit has its way there after `systemctl daemon-reload` and a restart");
+    }
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
+                // Its fences are made for where that was.
+                if repository_access(dir)? != cluster {
+                    let what = "the repository is kept elsewhere now, or reached in another way";
+                    return Err(Failure::file(dir, what, "start the signer again, after `systemctl daemon-reload`"));
+                }
                 if let Err(error) = signer.converse(stream) {
                     tracing::warn!("a question came to nothing: {error}");
                 }
@@ -155,15 +154,30 @@ fn listen(socket: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// No privilege, no file but those of the site, no new socket.
-fn confine(directory: &Path) -> io::Result<()> {
+/// No privilege, no file but those of the site, no new socket but to the cluster that has its
+/// repository.
+fn confine(directory: &Path, cluster: Option<&Access>) -> io::Result<()> {
     sandbox::forbid_dumps()?;
     privilege::keep(&[])?;
-    let reach = Reach { writable: vec![directory.to_owned()], ..Reach::default() };
+    let writable = vec![directory.to_owned()];
+    let (reach, sockets) = match cluster {
+        None => (Reach { writable, ..Reach::default() }, Sockets::Closed),
+        Some(cluster) => {
+            let connects = Ports::These(cluster.sockets().map(|member| member.port()).collect());
+            (Reach { readable: folders_of(cluster.files()), writable, connects }, Sockets::Tcp)
+        }
+    };
     let landlocked = sandbox::confine(&reach)?;
     tracing::debug!("the signer: Landlock is {landlocked}");
-    sandbox::forbid_sockets()?;
+    sandbox::forbid_sockets(sockets)?;
     sandbox::end_at_attacks()
+}
+
+/// Where these files are, since who renews one puts another in its place. Links lead to folders of
+/// their own.
+fn folders_of<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let both = files.flat_map(|file| [Some(file.to_owned()), file.canonicalize().ok()]);
+    both.flatten().filter_map(|file| Some(file.parent()?.to_owned())).collect()
 }
 
 /// What answers.
@@ -177,7 +191,7 @@ pub(in crate::site) struct Signer {
     applications: Pace,
     /// Of orders, by operator.
     orders: Pace,
-    /// What the site has issued, which each renewal and enrolment looks at; orders read it anew.
+    /// What the site has issued, which each act looks at.
     cache: Cache,
 }
 
@@ -186,6 +200,12 @@ impl Signer {
         let pace = || Pace::new(now);
         let (renewals, applications, orders) = (pace(), pace(), pace());
         Signer { dir, terms, renewals, applications, orders, cache: Cache::default() }
+    }
+
+    /// Whether the repository can be reached, if it is in a cluster.
+    fn look_at_repository(&self) -> Result<(), Error> {
+        let directory = caching(Directory::open(&self.dir)?, &self.cache);
+        directory.probe_repository()
     }
 
     /// Answers one question.
@@ -259,8 +279,8 @@ impl Signer {
         let record = Record::open(&self.dir).map_err(|error| failed(&error))?;
         let mut heard = hear(&record, order, unix_ms).map_err(Refusal::Order)?;
         self.orders.check(heard.operator.name(), Instant::now())?;
-        let by = by_operator(heard.operator.role(), heard.operator.name());
-        let site = || Directory::open(&self.dir).map(|site| acting(site, &by));
+        let actor = heard.actor(&self.cache);
+        let site = || actor.open(&self.dir);
         if heard.refusal().is_none() && heard.place == Place::SignerActs {
             let looked = site().and_then(|site| heard.look_before(&site, unix_ms / 1000));
             looked.map_err(|error| failed(&error))?;
@@ -280,7 +300,7 @@ impl Signer {
                 }
             }
         }
-        heard.carry_out(&self.dir, unix_ms).map(Answer::Ordered).map_err(|error| failed(&error))
+        heard.carry_out(&self.dir, &self.cache, unix_ms).map(Answer::Ordered).map_err(|error| failed(&error))
     }
 
     /// Does it with the site as it is now: managers change it meanwhile.
@@ -291,7 +311,8 @@ impl Signer {
     ) -> Result<T, Refusal> {
         let mut done = Err(Refusal::Failed);
         let ran = with_surroundings(|surroundings| {
-            let directory = caching(acting(Directory::open(&self.dir)?, by), &self.cache);
+            surroundings.actor = Actor { by: by.to_owned(), cache: self.cache.clone() };
+            let directory = surroundings.open(&self.dir)?;
             done = act(&directory, surroundings).map_err(|error| refusal(&error));
             Ok(())
         });

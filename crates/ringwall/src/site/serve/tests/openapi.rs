@@ -90,8 +90,11 @@ fn every_place_is_described_with_its_method_and_the_longest_body() {
 fn every_refusal_is_described_with_its_status_and_stands_in_the_manual() {
     let described = described();
     let (mut answered, mut silent) = (BTreeMap::new(), BTreeSet::new());
+    let after = described["components"]["responses"]["Refused"]["headers"]["Retry-After"]["schema"]["const"].as_str();
+    let come_again = format!("Retry-After: {}\r\n", after.expect("described"));
     for refusal in refusals() {
         let status: u64 = refusal.status()[..3].parse().expect("a number");
+        assert_eq!(refusal.fields(), if status == 429 { come_again.as_str() } else { "" }, "{refusal:?}");
         if is_answered(refusal) {
             answered.insert(refusal.word(), json!(status));
         } else {
