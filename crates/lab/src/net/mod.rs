@@ -11,6 +11,7 @@
 //!
 //! Trusts: that it runs as root, and iproute2.
 
+pub mod authority;
 pub mod etcd;
 pub mod flood;
 pub mod frame;

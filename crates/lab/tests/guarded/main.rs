@@ -51,6 +51,7 @@ mod sarp_kernel;
 mod sarp_life;
 mod site_service;
 mod site_signer;
+mod site_signer_shared;
 mod stage;
 mod takeover;
 mod thief;

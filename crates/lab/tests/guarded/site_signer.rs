@@ -51,7 +51,7 @@ fn socket_of(stage: &Stage) -> PathBuf {
     stage.file("signer.socket")
 }
 
-fn signer(stage: &Stage) -> Result<Running, Failure> {
+pub fn signer(stage: &Stage) -> Result<Running, Failure> {
     start_signer(signer_command(stage.site.directory(), &socket_of(stage)), &stage.file("signer.log"))
 }
 
@@ -60,7 +60,7 @@ fn service_of(host: &Host) -> String {
 }
 
 /// The service on host `a`, with an identity of its own.
-fn service(stage: &Stage) -> Result<Running, Failure> {
+pub fn service(stage: &Stage) -> Result<Running, Failure> {
     let host = stage.host("a");
     let mut command = host.namespace.command(&program().to_string_lossy());
     command.args(["site", "serve", "--listen", &service_of(host), "--dir"]).arg(stage.site.directory());
@@ -71,7 +71,7 @@ fn service(stage: &Stage) -> Result<Running, Failure> {
     Ok(running)
 }
 
-fn issue_service(stage: &Stage) -> Outcome {
+pub fn issue_service(stage: &Stage) -> Outcome {
     let Host { ip, mac, .. } = stage.host("a");
     stage.site.issue("a", &format!("--mac {mac} --ip {ip}")).map(drop)
 }
@@ -93,14 +93,14 @@ fn enrol(stage: &Stage, machine: &Guarded, token: &str, options: &[&str]) -> Res
 }
 
 /// The serial numbers of all certificates of a name.
-fn certificates(site: &Site, name: &str) -> Result<BTreeSet<String>, Failure> {
+pub fn certificates(site: &Site, name: &str) -> Result<BTreeSet<String>, Failure> {
     let listed: Value = serde_json::from_str(&site.order("list --json")?).expect("JSON");
     let of_name = listed.as_array().expect("a list").iter().filter(|entry| entry["name"] == name);
     Ok(of_name.map(|entry| entry["serial"].as_str().expect("a number").to_owned()).collect())
 }
 
 /// What the record says of a name, and that it is whole.
-fn told(site: &Site, name: &str) -> Result<Vec<(String, String)>, Failure> {
+pub fn told(site: &Site, name: &str) -> Result<Vec<(String, String)>, Failure> {
     site.order("audit verify")?;
     let told: Value = serde_json::from_str(&site.order("audit --json")?).expect("JSON");
     let word = |entry: &Value, key: &str| entry[key].as_str().expect("a word").to_owned();
@@ -112,28 +112,32 @@ fn told(site: &Site, name: &str) -> Result<Vec<(String, String)>, Failure> {
 fn a_host_joins_and_renews_over_the_service_and_nobody_types_anything_at_the_authority() {
     perform(&["a", "b", "h"], |stage| {
         issue_service(stage)?;
-        let made = token(stage, "h")?;
-        let short = stage.site.issue_for(stage.host("b"), Role::Host, DUE)?;
-        let (_signer, _service) = (signer(stage)?, service(stage)?);
-        let near = machine(stage, "h")?;
-        let joined = enrol(stage, &near, text(&made), &["--timeout", "30s"])?;
-        assert!(joined.status.success() && joined.stdout.contains("h of site lab is in"), "{joined:?}");
-        assert_eq!(certificates(&stage.site, "h")?.len(), 1);
-        let section = format!("[site]\nservice = \"{}\"\n", service_of(stage.host("a")));
-        let renewing =
-            stage.guard("b", Plan::default().identity(short).cll("migration = \"observe\"").tail(&section))?;
-        let renewed = renewing.ask(&["host", "renew"])?;
-        assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
-        assert!(renewing.status()?["identity"]["certificate_days_left"].as_u64().is_some_and(|days| days >= 364));
-        let again = renewing.ask(&["host", "renew"])?;
-        assert!(again.stdout.contains("generation 0, as before"), "not due: the shared keys alone, {again:?}");
-        assert_eq!(certificates(&stage.site, "b")?.len(), 2);
-        let acts = told(&stage.site, "h")?;
-        assert_eq!(acts[1], ("enrolled".to_owned(), "who has the token, by the service".to_owned()));
-        let acts = told(&stage.site, "b")?;
-        assert_eq!(acts.last(), Some(&("renewed".to_owned(), "host b, by the service".to_owned())));
-        what_is_worth_nothing(stage, &near, &renewing, text(&made))
+        joins_and_renews(stage)
     });
+}
+
+/// Host `h` joins and host `b` renews, by the service on host `a`.
+pub fn joins_and_renews(stage: &Stage) -> Outcome {
+    let made = token(stage, "h")?;
+    let short = stage.site.issue_for(stage.host("b"), Role::Host, DUE)?;
+    let (_signer, _service) = (signer(stage)?, service(stage)?);
+    let near = machine(stage, "h")?;
+    let joined = enrol(stage, &near, text(&made), &["--timeout", "30s"])?;
+    assert!(joined.status.success() && joined.stdout.contains("h of site lab is in"), "{joined:?}");
+    assert_eq!(certificates(&stage.site, "h")?.len(), 1);
+    let section = format!("[site]\nservice = \"{}\"\n", service_of(stage.host("a")));
+    let renewing = stage.guard("b", Plan::default().identity(short).cll("migration = \"observe\"").tail(&section))?;
+    let renewed = renewing.ask(&["host", "renew"])?;
+    assert!(renewed.status.success() && renewed.stdout.contains("b is renewed until"), "{renewed:?}");
+    assert!(renewing.status()?["identity"]["certificate_days_left"].as_u64().is_some_and(|days| days >= 364));
+    let again = renewing.ask(&["host", "renew"])?;
+    assert!(again.stdout.contains("generation 0, as before"), "not due: the shared keys alone, {again:?}");
+    assert_eq!(certificates(&stage.site, "b")?.len(), 2);
+    let acts = told(&stage.site, "h")?;
+    assert_eq!(acts[1], ("enrolled".to_owned(), "who has the token, by the service".to_owned()));
+    let acts = told(&stage.site, "b")?;
+    assert_eq!(acts.last(), Some(&("renewed".to_owned(), "host b, by the service".to_owned())));
+    what_is_worth_nothing(stage, &near, &renewing, text(&made))
 }
 
 /// A token after its use, and the certificate of a host that is revoked.
@@ -395,7 +399,7 @@ fn doomed(site: &Site, socket: &Path, call: &str, number: usize) -> Command {
 
 /// Kills a signer before each call of each kind while it answers, in a signer that is started again
 /// asks once more, and looks what there is. `case` gives the question, and looks at the answer.
-fn at_every_call(
+pub fn at_every_call(
     site: &Site,
     place: &Path,
     mut case: impl FnMut(usize, &mut dyn FnMut(&Value) -> Option<Value>) -> Outcome,
@@ -448,34 +452,37 @@ fn end_children(parent: Option<&Running>) {
     }
 }
 
+/// Host `number` applies, and is granted once whatever becomes of the signer that it asks.
+pub fn is_enrolled_once(site: &Site, number: usize, ask: &mut dyn FnMut(&Value) -> Option<Value>) -> Outcome {
+    let host = Applicant::of(site, number)?;
+    let answer = ask(&host.question(&host.applying, false)).expect("an answer, at the second time at least");
+    let enrolled: Enrolled = serde_json::from_value(answer["enrolment"].clone()).expect("an outcome");
+    let Enrolled::Approved(sealed) = enrolled else { panic!("{}: {answer}", host.name) };
+    host.applying.install(&host.token, sealed.bytes(), 0).expect("its own identity");
+    assert_eq!(certificates(site, &host.name)?.len(), 1, "{} is granted once", host.name);
+    let acts = told(site, &host.name)?;
+    // One that was told and not done is of the signer that was killed.
+    let enrolled = acts.iter().filter(|(act, _)| act == "enrolled").count();
+    assert!((1..=2).contains(&enrolled), "{acts:?}");
+    let other = Applying::begin(&host.token, host.mac, &[], &mut random(1000)).expect("begun");
+    let mut outcome = |applying: &Applying, has_installed| {
+        let answer = ask(&host.question(applying, has_installed)).expect("an answer");
+        serde_json::from_value::<Enrolled>(answer["enrolment"].clone()).expect("an outcome")
+    };
+    assert_eq!(outcome(&other, false), Enrolled::OtherKey, "a thief who is late");
+    assert_eq!(outcome(&host.applying, true), Enrolled::Fetched);
+    assert_eq!(outcome(&other, false), Enrolled::Fetched, "a thief who is later");
+    assert_eq!(certificates(site, &host.name)?.len(), 1);
+    Ok(())
+}
+
 #[test]
 fn a_signer_that_is_killed_before_any_call_enrols_each_host_once() {
     perform_bare("a_signer_that_is_killed_before_any_call_enrols_each_host_once", &["strace"], |run| {
         let place = run.directory().join("killed");
         fs::create_dir_all(&place).map_err(Failure::file("making", &place))?;
         let site = Site::found(run, "killed-site")?;
-        let killed = at_every_call(&site, &place, |number, ask| {
-            let host = Applicant::of(&site, number)?;
-            let answer = ask(&host.question(&host.applying, false)).expect("an answer, at the second time at least");
-            let enrolled: Enrolled = serde_json::from_value(answer["enrolment"].clone()).expect("an outcome");
-            let Enrolled::Approved(sealed) = enrolled else { panic!("{}: {answer}", host.name) };
-            host.applying.install(&host.token, sealed.bytes(), 0).expect("its own identity");
-            assert_eq!(certificates(&site, &host.name)?.len(), 1, "{} is granted once", host.name);
-            let acts = told(&site, &host.name)?;
-            // One that was told and not done is of the signer that was killed.
-            let enrolled = acts.iter().filter(|(act, _)| act == "enrolled").count();
-            assert!((1..=2).contains(&enrolled), "{acts:?}");
-            let other = Applying::begin(&host.token, host.mac, &[], &mut random(1000)).expect("begun");
-            let mut outcome = |applying: &Applying, has_installed| {
-                let answer = ask(&host.question(applying, has_installed)).expect("an answer");
-                serde_json::from_value::<Enrolled>(answer["enrolment"].clone()).expect("an outcome")
-            };
-            assert_eq!(outcome(&other, false), Enrolled::OtherKey, "a thief who is late");
-            assert_eq!(outcome(&host.applying, true), Enrolled::Fetched);
-            assert_eq!(outcome(&other, false), Enrolled::Fetched, "a thief who is later");
-            assert_eq!(certificates(&site, &host.name)?.len(), 1);
-            Ok(())
-        })?;
+        let killed = at_every_call(&site, &place, |number, ask| is_enrolled_once(&site, number, ask))?;
         eprintln!("killed {killed} signers");
         assert!(killed > 20, "{killed}");
         Ok(())

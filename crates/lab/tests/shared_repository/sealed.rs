@@ -1,53 +1,16 @@
 //! TLS to the members, with certificates that openssl made.
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use authority::directory::Sharing;
 use authority::repository::etcd::Access;
 use authority::repository::{EtcdStore, Store, StoreError};
-use ringwall_lab::net::etcd::{Cluster, Seal};
+use ringwall_lab::net::authority::Authority;
+use ringwall_lab::net::etcd::Cluster;
 use ringwall_lab::net::process;
 
 use crate::rules::host;
 use crate::{repository, run_for};
-
-/// An authority in a directory of its own.
-struct Authority {
-    directory: PathBuf,
-}
-
-impl Authority {
-    fn found(place: &Path, name: &str) -> Authority {
-        let directory = place.join(name);
-        std::fs::create_dir_all(&directory).expect("a directory");
-        let authority = Authority { directory };
-        authority.openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=authority -days 2 -keyout ca.key -out ca.pem");
-        authority
-    }
-
-    fn openssl(&self, arguments: &str) {
-        let mut command = Command::new("openssl");
-        command.current_dir(&self.directory).args(arguments.split(' '));
-        process::must(command).expect("openssl");
-    }
-
-    /// A certificate for `address`, for servers and clients.
-    fn issue(&self, name: &str, address: &str) -> Seal {
-        let uses =
-            format!("subjectAltName=IP:{address}\nextendedKeyUsage=serverAuth,clientAuth\nbasicConstraints=CA:FALSE\n");
-        std::fs::write(self.directory.join("uses"), uses).expect("written");
-        self.openssl(&format!(
-            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
-        ));
-        self.openssl(&format!(
-            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile uses -out {name}.pem"
-        ));
-        let file = |ending: &str| self.directory.join(format!("{name}.{ending}"));
-        Seal { ca: self.directory.join("ca.pem"), certificate: file("pem"), key: file("key") }
-    }
-}
 
 /// Broke `tls` by not verifying, then by leaving the client's certificate out: the cluster of another authority was believed,
 /// and the own one refused.
@@ -60,15 +23,15 @@ fn a_sealed_cluster_is_believed_and_believes_by_certificate() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
-    let [own, foreign] = ["own", "foreign"].map(|name| Authority::found(place.path(), name));
-    let seal = own.issue("member", "127.0.0.1");
+    let [own, foreign] = ["own", "foreign"].map(|name| Authority::found(place.path(), name).expect("founded"));
+    let seal = own.issue("member", Ipv4Addr::LOCALHOST).expect("issued");
     let cluster = Cluster::start(run, "t", Ipv4Addr::LOCALHOST, Some(seal), |_| Ok(())).expect("a cluster");
     cluster.move_here().expect("entered");
     let store = repository(&cluster, "lab");
     assert_eq!(store.add(&host("alpha", 1), Sharing::Refused, 1_800_000_000), Ok(1));
     assert_eq!(store.find([10, 0, 0, 1].into()).expect("asked").map(|host| host.number), Some(1));
 
-    let stranger = foreign.issue("stranger", "127.0.0.1");
+    let stranger = foreign.issue("stranger", Ipv4Addr::LOCALHOST).expect("issued");
     let access = cluster.access();
     for (what, access) in [
         ("an authority that did not make the members", Access { ca: Some(stranger.ca.clone()), ..access.clone() }),

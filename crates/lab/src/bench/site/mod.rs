@@ -1,6 +1,6 @@
 //! `bench site`: the site's service under the reports of a whole site. What a minute of thousands
 //! of hosts costs it, how long each waits for its answer, how soon all have a changed policy, and
-//! how soon machines have joined and hosts are renewed meanwhile.
+//! how soon machines have joined and hosts are renewed meanwhile, and how long operators wait then.
 //!
 //! The service is the real one, in a namespace of its own. Hosts are simulated: each has a key, a
 //! certificate and an address of its own, and opens one connection a report, with TLS and both
@@ -8,6 +8,7 @@
 
 mod client;
 mod load;
+mod operators;
 mod signed;
 mod talk;
 
@@ -22,6 +23,7 @@ use bump::Generator;
 
 use self::client::Client;
 use self::load::{Pace, Seen};
+use self::operators::Operators;
 use self::signed::{Asker, GoesOn, Newcomer, Renewing, Signed, have_signed};
 use super::row::Row;
 use super::stats::{Series, quantile_of};
@@ -69,6 +71,7 @@ pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
     }
     let stage = Stage::set(run, program)?;
     let mut hosts = stage.enrol(plan.hosts)?;
+    let operators = Operators::enter(&stage)?;
     let service = stage.serve()?;
     let (every, all) = (Duration::from_secs(plan.every), f64::from(plan.hosts));
     let mut rows = Vec::new();
@@ -85,12 +88,12 @@ pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
     rows.extend(service.rows("unlimited", &unlimited)?);
     if plan.signed > 0 {
         let mut newcomers = stage.invite(plan.hosts, plan.signed)?;
-        rows.extend(service.under_signing("joins", &mut hosts, every, &mut newcomers)?);
+        rows.extend(service.under_signing(("joins", &operators), &mut hosts, every, &mut newcomers)?);
         stage.check_certificates(newcomers.iter().map(Newcomer::name), 1)?;
         let others = hosts.len().saturating_sub(plan.signed.into());
         let (others, some) = hosts.split_at_mut(others);
         let mut renewing: Vec<Renewing> = some.iter_mut().map(Renewing::new).collect();
-        rows.extend(service.under_signing("renewals", others, every, &mut renewing)?);
+        rows.extend(service.under_signing(("renewals", &operators), others, every, &mut renewing)?);
         stage.check_certificates(some.iter().map(Client::name), 2)?;
     }
     Ok(rows)
@@ -236,22 +239,31 @@ impl Service<'_> {
         Ok(Under { seen, cpu: cpu::processes(&self.processes)?.saturating_sub(before) })
     }
 
-    /// Has all `askers` get what they want while `hosts` report.
-    fn under_signing<A: Asker>(&self, what: &str, hosts: &mut [Client], every: Duration, askers: &mut [A]) -> Found {
+    /// Has all `askers` get what they want while `hosts` report and operators order.
+    fn under_signing<A: Asker>(
+        &self,
+        (what, operators): (&str, &Operators<'_>),
+        hosts: &mut [Client],
+        every: Duration,
+        askers: &mut [A],
+    ) -> Found {
         let goes_on = AtomicBool::new(true);
         let before = cpu::processes(&[self.signer.id()])?;
-        let (under, signed) = std::thread::scope(|scope| {
+        let (under, signed, waited) = std::thread::scope(|scope| {
+            let ordering = scope.spawn(|| operators.ask_while(&goes_on));
             let signing = scope.spawn(|| {
                 let _goes_on = GoesOn(&goes_on);
                 self.stage.hosts.enter(|| have_signed(askers, self.address))
             });
             let under = self.under(hosts, Pace::While(every, &goes_on));
-            (under, signing.join())
+            (under, signing.join(), ordering.join())
         });
         let (under, signed) = (under?, signed.map_err(|_| Failure::Unreadable("who asked panicked".to_owned()))??);
+        let waited = waited.map_err(|_| Failure::Unreadable("an operator panicked".to_owned()))?;
         let cpu = cpu::processes(&[self.signer.id()])?.saturating_sub(before);
         let mut rows = self.rows(&format!("{what}/reports"), &under)?;
         rows.extend(signed_rows(what, &signed));
+        rows.extend(waited.rows(what));
         let memory = cpu::resident_bytes(self.signer.id())? / f64::from(1 << 20);
         let share = cpu.as_secs_f64() / under.seen.time_s * 100.0;
         rows.extend(row(&format!("{what}/signer_cpu"), "%", &[share]));
