@@ -5117,7 +5117,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__init)
-            opts="-h --dir --name --days --profile --json --log-json --help"
+            opts="-h --dir --name --days --profile --key --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5136,6 +5136,10 @@ _ringwall() {
                     return 0
                     ;;
                 --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

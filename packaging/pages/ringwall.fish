@@ -117,6 +117,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l name -d 'Name of the site: letters, digits, dots, hyphens, underscores' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l days -d 'How long the authority lasts' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l profile -d 'Which algorithms its hosts work with: modern, or paper (those of the papers, to measure their tables; never for real use)' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l key -d 'Keep the authority\'s key in a token that never gives it out: a URI (RFC 7512) with token, object, module-path and pin-source, and x-files where the token is kept in files. A key that is not there yet is made' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help'

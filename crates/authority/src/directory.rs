@@ -3,7 +3,7 @@
 //! ```text
 //! ca.crt.pem     the authority's certificate
 //! ca.first.pem   its first certificate, once that was replaced
-//! ca.key.pem     its key (0600)
+//! ca.key.pem     its key, or the URI of the one that is in a token (0600)
 //! site.key.pem   the site keys in force (0600)
 //! request.key.pem  the masters of all request keys (0600)
 //! dhcp.key.pem   the master of all DHCP keys of the link layer (0600)
@@ -23,6 +23,7 @@ mod acts;
 mod backup;
 mod cluster;
 mod enrolling;
+mod founding;
 mod issued;
 mod operators;
 mod policy;
@@ -34,9 +35,8 @@ mod sharing;
 mod stamp;
 mod succession;
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,12 +46,11 @@ use identity::distributor::RequestMaster;
 use identity::limits::{MAX_DHCP_SERVERS, MAX_DISTRIBUTORS};
 use identity::site_key::SiteKey;
 use identity::{Profile, Succession};
-use tempfile::Builder;
 use wire::MacAddress;
 
 use crate::audit::Act;
 pub use crate::enrolment::number_text;
-use crate::files::{self, Overwrite, Secrecy, Staged, directory_of, sync_directory};
+use crate::files::{self, Overwrite, Secrecy, Staged, sync_directory};
 use crate::limits::MAX_ISSUED;
 pub use crate::repository::Sharing;
 use crate::repository::etcd::Access;
@@ -63,6 +62,7 @@ pub use acts::{acting, caching, note};
 pub use backup::Restored;
 pub use cluster::repository_access;
 pub use enrolling::{Application, AskedFor, Invitation};
+pub use founding::{init_in_token, token_of};
 pub use issued::Cache;
 use issued::{Certificate, Issued};
 pub use operators::{
@@ -194,10 +194,7 @@ impl Directory {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Self, Error> {
-        let site = Site::create_for(name, validity, profile, random, unix_s)?;
-        let masters = (RequestMaster::from_bytes(*random_bytes(random)), DhcpMaster::from_bytes(*random_bytes(random)));
-        store_new(path, &site, &masters, unix_s).map_err(|error| error.with_file(path))?;
-        Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned(), cache: Cache::default() })
+        founding::found(path, Site::create_for(name, validity, profile, random, unix_s)?, random, unix_s)
     }
 
     /// Opens the site in `path`.
@@ -215,6 +212,7 @@ impl Directory {
         let site =
             Site::from_pem(&files::read(&certificate)?, &files::read(&key)?, parsed).map_err(|error| match error {
                 Error::Authority(_) | Error::Pem(_) => error.with_file(&certificate),
+                Error::Token(_) => error,
                 _ => error.with_file(&key),
             })?;
         Ok(Directory { path: path.to_owned(), site, by: NOBODY_NAMED.to_owned(), cache: Cache::default() })
@@ -573,31 +571,6 @@ fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHo
         not_after_unix: certificate.not_after_unix(),
         subnets: request.subnets().to_vec(),
     })
-}
-
-/// Builds the directory beside its place and renames it, so that it is there whole or not at all.
-fn store_new(path: &Path, site: &Site, masters: &(RequestMaster, DhcpMaster), unix_s: u64) -> Result<(), Error> {
-    if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
-        return Err(Error::SiteExists);
-    }
-    let parent = directory_of(path);
-    fs::create_dir_all(parent)?;
-    let building = Builder::new().prefix(".new-site-").permissions(Permissions::from_mode(0o700)).tempdir_in(parent)?;
-    let inside = building.path();
-    fs::create_dir(inside.join(ISSUED))?;
-    let never = Overwrite::Never;
-    files::write(&inside.join(CERTIFICATE), &site.certificate_pem(), Secrecy::Public, never)?;
-    files::write(&inside.join(KEY), site.key_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(SITE_KEY), &site.site_keys().to_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(REQUEST_MASTER), &masters.0.to_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(DHCP_MASTER), &masters.1.to_pem(), Secrecy::Secret, never)?;
-    files::write(&inside.join(REVOKED), &revoking::first_list(site, unix_s)?, Secrecy::Public, never)?;
-    drop(SqliteStore::create(&inside.join(REPOSITORY))?);
-    files::write(&inside.join(ISSUED).join(INDEX), INDEX_HEADER, Secrecy::Public, never)?;
-    fs::rename(inside, path)?;
-    // The name it was built under is gone; nothing is left to remove.
-    drop(building.keep());
-    Ok(sync_directory(parent)?)
 }
 
 fn check_holders(entries: &[Entry], request: &Request, unix_s: u64) -> Result<(), Error> {

@@ -14,6 +14,7 @@ use identity::revocation::BadRevocationList;
 use identity::{Generation, IdentityError, KeyError, Refusal};
 use wire::MacAddress;
 
+use crate::key::TokenError;
 use crate::repository::StoreError;
 
 /// Why nothing was issued, stored or installed.
@@ -37,6 +38,8 @@ pub enum Error {
     Pem(PemError),
     /// The authority's certificate is refused.
     Authority(Refusal),
+    /// The authority's key is in a token, and cannot be used there.
+    Token(TokenError),
     /// The authority's key does not belong to its certificate.
     KeyOfAnotherAuthority,
     /// The request is refused.
@@ -204,6 +207,7 @@ impl fmt::Display for Error {
             Error::Authority(refusal) => {
                 write!(f, "the authority's certificate is refused: {refusal}; restore it from the backup")
             }
+            Error::Token(error) => write!(f, "{error}; see that the token is there and its PIN is right"),
             Error::KeyOfAnotherAuthority => {
                 f.write_str("the key does not belong to ca.crt.pem; restore both from the same backup")
             }
@@ -230,6 +234,9 @@ impl fmt::Display for Error {
 impl Error {
     fn fmt_storage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Encoder(rcgen::Error::RemoteKeyError) => {
+                f.write_str("the token with the authority's key does not sign; see that it is there")
+            }
             Error::Encoder(error) => write!(f, "the certificate cannot be encoded: {error}; report this"),
             Error::SelfCheck(refusal) => {
                 write!(f, "the new certificate does not verify: {refusal}; was ca.crt.pem made by 'site init'?")
@@ -363,6 +370,12 @@ impl From<rcgen::Error> for Error {
 impl From<IdentityError> for Error {
     fn from(error: IdentityError) -> Self {
         Error::Identity(error)
+    }
+}
+
+impl From<TokenError> for Error {
+    fn from(error: TokenError) -> Self {
+        Error::Token(error)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into certificates; it touches
 //! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
-//! keeps a site in files, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
+//! keeps a site in files, [`key`] the authority's key there or in a token, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
 //! [`lease`] is a DHCP server's half: the certificates of its clients. [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
 //! [`rollout`] is what reports of hosts come to.
 //!
@@ -13,6 +13,7 @@ pub mod directory;
 pub mod enrolment;
 pub mod error;
 pub mod files;
+pub mod key;
 pub mod lease;
 pub mod limits;
 mod names;

@@ -24,6 +24,7 @@ use rcgen::{
 };
 use zeroize::Zeroizing;
 
+use crate::key::{Key, TokenUri};
 use crate::limits::{BACKDATE, MAX_UNIX_S, SERIAL_LEN, SITE_VALIDITY};
 use crate::repository::Subnet;
 use crate::request::{check_name, check_validity};
@@ -35,9 +36,8 @@ const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
 /// A site's authority: who holds one can make hosts of the site.
 pub struct Site {
     anchor: TrustAnchor,
-    issuer: Issuer<'static, KeyPair>,
+    issuer: Issuer<'static, Key>,
     site_keys: Succession<SiteKey>,
-    key_pem: Zeroizing<String>,
 }
 
 impl Site {
@@ -62,38 +62,59 @@ impl Site {
         random: &mut Random<'_>,
         unix_s: u64,
     ) -> Result<Self, Error> {
+        let key = Key::from_der(&ed25519_pkcs8_from_seed(&random_bytes(random))?)?;
+        Self::create_with(key, name, (validity, profile), random, unix_s)
+    }
+
+    /// The same with a key that the token at `key` has, or makes.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Token`].
+    pub(crate) fn create_in_token(
+        key: &TokenUri,
+        name: &str,
+        terms: (Duration, Profile),
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Self, Error> {
+        // Nothing is made in the token for a site that cannot be.
+        check_name(name)?;
+        check_validity(terms.0)?;
+        Self::create_with(Key::in_token(key)?, name, terms, random, unix_s)
+    }
+
+    fn create_with(
+        key: Key,
+        name: &str,
+        (validity, profile): (Duration, Profile),
+        random: &mut Random<'_>,
+        unix_s: u64,
+    ) -> Result<Self, Error> {
         check_name(name)?;
         check_validity(validity)?;
         let period = Period::starting(unix_s, validity)?;
-        let key_der = ed25519_pkcs8_from_seed(&random_bytes(random))?;
         let site_keys = Succession::first(SiteKey::from_bytes(*random_bytes(random)));
-        let key = KeyPair::try_from(key_der.as_slice())?;
-
         let params = authority_params(name, profile, period, random);
         let certificate = params.self_signed(&key)?;
         let anchor = TrustAnchor::from_der(certificate.der()).map_err(Error::SelfCheck)?;
-        let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
-        Ok(Site { anchor, issuer: Issuer::new(params, key), site_keys, key_pem })
+        Ok(Site { anchor, issuer: Issuer::new(params, key), site_keys })
     }
 
     /// Puts a site together from its three files: the authority's certificate, its key, and its
-    /// site keys, all PEM.
+    /// site keys, all PEM. In the place of the key the URI of one in a token may stand.
     ///
     /// # Errors
-    /// [`Error::Authority`], [`Error::Key`] or [`Error::KeyOfAnotherAuthority`].
+    /// [`Error::Authority`], [`Error::Key`], [`Error::Token`] or [`Error::KeyOfAnotherAuthority`].
     pub fn from_pem(certificate: &str, key: &str, site_keys: impl Into<Succession<SiteKey>>) -> Result<Self, Error> {
         let certificate_der = pem::single(certificate, pem::CERTIFICATE)?;
         let anchor = TrustAnchor::from_der(&certificate_der).map_err(Error::Authority)?;
-        let key_der = pem::single(key, pem::PRIVATE_KEY).map_err(KeyError::from)?;
-        let pair = KeyPair::try_from(key_der.as_slice()).map_err(|_| Error::Key(KeyError::Unsupported))?;
-        if pair.public_key_raw() != anchor.public_key() {
+        let key = Key::from_text(key)?;
+        if key.der_bytes() != anchor.public_key() {
             return Err(Error::KeyOfAnotherAuthority);
         }
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(&anchor.site_name(), site_unit(anchor.profile()));
-        let key_pem = pem::encode(pem::PRIVATE_KEY, &key_der);
-        let site_keys = site_keys.into();
-        Ok(Site { anchor, issuer: Issuer::new(params, pair), site_keys, key_pem })
+        Ok(Site { anchor, issuer: Issuer::new(params, key), site_keys: site_keys.into() })
     }
 
     /// Another certificate of this authority, for the same key and from now on for so long.
@@ -167,10 +188,11 @@ impl Site {
         pem::encode(pem::CERTIFICATE, self.anchor.der()).to_string()
     }
 
-    /// The authority's private key in PEM. Who reads it is the authority.
+    /// The authority's private key in PEM, or the URI of the one that is in a token. Who reads a key
+    /// is the authority.
     #[must_use]
-    pub fn key_pem(&self) -> &Zeroizing<String> {
-        &self.key_pem
+    pub fn key_text(&self) -> Zeroizing<String> {
+        self.issuer.key().text()
     }
 
     /// Issues a certificate that says what `request` says for the key that `proved` holds. What else `proved` asks for is

@@ -34,7 +34,7 @@ fn the_same_random_bytes_make_the_same_site_and_hosts() {
     let make = |seed| {
         let site = site(seed);
         let host = site.issue_identity(&request(), &mut random(seed + 100), NOW_UNIX_S).expect("host");
-        (site.certificate_pem(), site.key_pem().to_string(), host.to_string())
+        (site.certificate_pem(), site.key_text().to_string(), host.to_string())
     };
     assert_eq!(make(1), make(1));
     let (one, other) = (make(1), make(2));
@@ -192,17 +192,17 @@ fn nonsense_is_refused_before_anything_is_made() {
 fn a_site_survives_its_files_and_notices_a_foreign_key() {
     let (one, other) = (site(1), site(2));
     let site_key = || SiteKey::from_pem(&one.site_key().to_pem()).expect("own text");
-    let again = Site::from_pem(&one.certificate_pem(), one.key_pem(), site_key()).expect("own files");
+    let again = Site::from_pem(&one.certificate_pem(), &one.key_text(), site_key()).expect("own files");
     let issue = |site: &Site| site.issue_identity(&request(), &mut random(3), NOW_UNIX_S).expect("host");
     assert_eq!(*issue(&one), *issue(&again));
 
-    let mixed = Site::from_pem(&one.certificate_pem(), other.key_pem(), site_key()).map(|_| ());
+    let mixed = Site::from_pem(&one.certificate_pem(), &other.key_text(), site_key()).map(|_| ());
     assert!(matches!(mixed, Err(Error::KeyOfAnotherAuthority)));
-    let swapped = Site::from_pem(one.key_pem(), &one.certificate_pem(), site_key()).map(|_| ());
+    let swapped = Site::from_pem(&one.key_text(), &one.certificate_pem(), site_key()).map(|_| ());
     assert!(matches!(swapped, Err(Error::Pem(_))));
     let host = issue(&one);
     let certificate = pem::encode(pem::CERTIFICATE, &pem::blocks(&host).expect("own text")[0].bytes);
-    let no_authority = Site::from_pem(&certificate, one.key_pem(), site_key()).map(|_| ());
+    let no_authority = Site::from_pem(&certificate, &one.key_text(), site_key()).map(|_| ());
     assert!(matches!(no_authority, Err(Error::Authority(Refusal::WrongUsage))));
 }
 
@@ -210,7 +210,7 @@ fn a_site_survives_its_files_and_notices_a_foreign_key() {
 fn nothing_secret_is_printed() {
     let site = site(1);
     let shown = format!("{site:?}");
-    let digits = site.key_pem().lines().nth(1).expect("base64").to_owned();
+    let digits = site.key_text().lines().nth(1).expect("base64").to_owned();
     assert!(!shown.contains(&digits) && shown.contains("lab"), "{shown}");
 }
 
@@ -219,7 +219,7 @@ fn a_paper_site_gives_each_host_a_second_key_and_stays_what_it_is() {
     let year = Duration::from_secs(365 * DAY_S);
     let found = |profile| Site::create_for("lab", year, profile, &mut random(1), NOW_UNIX_S).expect("site");
     let made = found(Profile::Paper);
-    let site = Site::from_pem(&made.certificate_pem(), made.key_pem(), made.site_key().clone()).expect("read again");
+    let site = Site::from_pem(&made.certificate_pem(), &made.key_text(), made.site_key().clone()).expect("read again");
     assert_eq!((site.profile(), site.name().as_str()), (Profile::Paper, "lab"));
     for (asked, length) in [
         (request(), KeyLength::Bits1024),

@@ -12,6 +12,7 @@ use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
 use super::cluster::repository_access;
+use super::founding::is_there;
 use super::issued::is_certificate_file;
 use super::{
     CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, OPERATORS, POLICY, REPOSITORY, REQUEST_MASTER,
@@ -102,7 +103,7 @@ impl Directory {
     /// [`Error::NoBackup`], [`Error::SiteExists`], what is wrong with the site in it, or what the operating system says. Then nothing
     /// is there.
     pub fn restore(backup: &Path, path: &Path, restored: Restored) -> Result<Directory, Error> {
-        if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) || path.is_file() {
+        if is_there(path) {
             return Err(Error::SiteExists.with_file(path));
         }
         let building = (|| {

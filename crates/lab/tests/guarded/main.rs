@@ -52,6 +52,7 @@ mod sarp_life;
 mod site_service;
 mod site_signer;
 mod site_signer_shared;
+mod site_token;
 mod stage;
 mod takeover;
 mod thief;

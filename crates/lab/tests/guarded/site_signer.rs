@@ -34,13 +34,13 @@ const CALLS: [&str; 9] = ["fsync", "fdatasync", "rename", "link", "write", "pwri
 /// More of one kind than a question makes.
 const CALLS_MAX: usize = 60;
 
-fn signer_command(directory: &Path, socket: &Path) -> Command {
+pub fn signer_command(directory: &Path, socket: &Path) -> Command {
     let mut command = Command::new(program());
     command.args(["site", "signer", "--dir"]).arg(directory).arg("--socket").arg(socket);
     command
 }
 
-fn start_signer(mut command: Command, stage_log: &Path) -> Result<Running, Failure> {
+pub fn start_signer(mut command: Command, stage_log: &Path) -> Result<Running, Failure> {
     command.env("RUST_BACKTRACE", "0");
     let mut running = Running::start(command, stage_log)?;
     running.await_output("is signed for at", SOON)?;
@@ -343,7 +343,7 @@ fn a_service_that_is_killed_at_any_moment_costs_a_host_nothing_but_time() {
 }
 
 /// One question to a signer; none if it does not answer.
-fn ask(socket: &Path, question: &Value) -> Option<Value> {
+pub fn ask(socket: &Path, question: &Value) -> Option<Value> {
     let mut stream = UnixStream::connect(socket).ok()?;
     // One that was killed closes its end at once.
     stream.set_read_timeout(Some(PATIENT)).ok()?;

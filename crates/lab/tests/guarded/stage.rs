@@ -215,6 +215,7 @@ impl Stage {
 pub struct Site {
     run: &'static Run,
     directory: PathBuf,
+    environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Site {
@@ -225,7 +226,17 @@ impl Site {
 
     /// The same with further options.
     pub fn found_with(run: &'static Run, name: &str, options: &[&str]) -> Result<Site, Failure> {
-        let site = Site { run, directory: run.directory().join(name) };
+        Site::found_among(run, name, options, Vec::new())
+    }
+
+    /// The same, whose commands have these variables.
+    pub fn found_among(
+        run: &'static Run,
+        name: &str,
+        options: &[&str],
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> Result<Site, Failure> {
+        let site = Site { run, directory: run.directory().join(name), environment };
         let mut init = site.command("init");
         init.args(["--name", "lab"]).args(options);
         process::must(init)?;
@@ -233,9 +244,16 @@ impl Site {
     }
 
     fn command(&self, word: &str) -> Command {
+        let mut command = self.program();
+        command.args(["site", word, "--dir"]).arg(&self.directory);
+        command
+    }
+
+    /// The program, as commands of the site are started.
+    pub fn program(&self) -> Command {
         let mut command = Command::new(program());
         self.run.mark(&mut command);
-        command.args(["site", word, "--dir"]).arg(&self.directory);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -245,8 +263,7 @@ impl Site {
 
     /// Runs `ringwall site` with these words, separated by blanks; what it says.
     pub fn order(&self, words: &str) -> Result<String, Failure> {
-        let mut command = Command::new(program());
-        self.run.mark(&mut command);
+        let mut command = self.program();
         // Behind all words, since some commands have commands of their own.
         command.arg("site").args(words.split(' ')).arg("--dir").arg(&self.directory);
         process::must(command)

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use authority::directory::repository_access;
+use authority::directory::{repository_access, token_of};
 use authority::files::{self, Overwrite, Secrecy};
 use system::takeover::{Way, state};
 
@@ -35,6 +35,8 @@ const GATEWAYS: &[&str] = &["ringwall-gate"];
 const DROP_IN: &str = "zz-ringwall-namespace.conf";
 /// Lets a unit speak IP with the addresses of its configuration.
 const PEERS: &str = "zz-ringwall-peers.conf";
+/// Lets the signer reach a token in files.
+const TOKEN: &str = "zz-ringwall-token.conf";
 /// The unit of the site's signer, and the folder of the site beside the configurations.
 const SIGNER: &str = "ringwall-signer.service.d";
 const SITE: &str = "site";
@@ -175,14 +177,24 @@ fn speaking_with(peers: &BTreeSet<IpAddr>) -> String {
     format!("[Service]\nRestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow={}\n", peers.join(" "))
 }
 
-/// Gives the signer of the site at `site` the way to the cluster that has its repository, if one
-/// does (record 0095). Where its setting cannot be read, the signer says so when it starts.
+/// Gives the signer of the site at `site` the way to the cluster that has its repository (record
+/// 0095) and to the files of the token that has its key (record 0121), if there are any. Where the
+/// site cannot be read, the signer says so when it starts.
 fn grant_signer(site: &Path, directory: &Path) -> io::Result<()> {
-    let Ok(Some(cluster)) = repository_access(site) else { return Ok(()) };
-    let place = directory.join(SIGNER).join(PEERS);
-    fs::create_dir_all(directory.join(SIGNER))?;
-    let members = cluster.sockets().map(|member| member.ip()).collect();
-    fs::write(place, format!("{}PrivateNetwork=no\n", speaking_with(&members)))
+    let cluster = repository_access(site).ok().flatten();
+    let files = token_of(site).ok().flatten().and_then(|token| token.files);
+    let place = directory.join(SIGNER);
+    if cluster.is_some() || files.is_some() {
+        fs::create_dir_all(&place)?;
+    }
+    if let Some(cluster) = cluster {
+        let members = cluster.sockets().map(|member| member.ip()).collect();
+        fs::write(place.join(PEERS), format!("{}PrivateNetwork=no\n", speaking_with(&members)))?;
+    }
+    let Some(files) = files else { return Ok(()) };
+    // As systemd quotes what it takes for a specifier.
+    let files = files.display().to_string().replace('%', "%%");
+    fs::write(place.join(TOKEN), format!("[Service]\nReadWritePaths=\"{files}\"\n"))
 }
 
 /// With whom the exporter and the recorder speak IP. A command for attacks may speak with anybody,
@@ -334,6 +346,23 @@ mod tests {
         fs::write(site.join("etcd.json"), members).expect("ours");
         let speaks = "RestrictAddressFamilies=AF_INET AF_INET6\nIPAddressAllow=10.0.0.21 fd00::1\nPrivateNetwork=no\n";
         assert_eq!(granted(), Some(format!("[Service]\n{speaks}")));
+    }
+
+    #[test]
+    fn the_signer_reaches_the_files_of_the_token_that_has_its_key() {
+        let place = tempfile::tempdir().expect("a directory");
+        let site = place.path().join("site");
+        fs::create_dir_all(&site).expect("ours");
+        let granted = |key: &str| {
+            fs::write(site.join("ca.key.pem"), key).expect("ours");
+            generate(place.path(), place.path(), &place.path().join("namespace.conf")).expect("written");
+            fs::read_to_string(place.path().join("ringwall-signer.service.d").join(TOKEN)).ok()
+        };
+        let uri = "pkcs11:token=a;object=b?module-path=/m";
+        assert_eq!(granted("-----BEGIN PRIVATE KEY-----"), None);
+        assert_eq!(granted(uri), None, "a token that is hardware");
+        let wanted = "[Service]\nReadWritePaths=\"/var/lib/softhsm/tokens\"\n".to_owned();
+        assert_eq!(granted(&format!("{uri}&x-files=/var/lib/softhsm/tokens")), Some(wanted));
     }
 
     /// One in a namespace is closed by nothing but its unit, so a boot waits for it.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use authority::Directory;
+use authority::directory::init_in_token;
+use authority::key::TokenUri;
 use authority::limits::SITE_VALIDITY;
 use clap::Args;
 use identity::Profile;
@@ -30,6 +32,11 @@ pub(crate) struct InitArguments {
     /// their tables; never for real use)
     #[arg(long, value_name = "PROFILE", default_value = "modern", value_parser = parse_profile)]
     profile: Profile,
+    /// Keep the authority's key in a token that never gives it out: a URI (RFC 7512) with token,
+    /// object, module-path and pin-source, and x-files where the token is kept in files. A key that
+    /// is not there yet is made
+    #[arg(long, value_name = "URI")]
+    key: Option<TokenUri>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -66,13 +73,20 @@ pub(super) fn renew_authority(
 }
 
 pub(super) fn init(arguments: &InitArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let InitArguments { dir, name, days, profile, json } = arguments;
-    let directory = Directory::init(dir, name, DAY * *days, *profile, surroundings.random, surroundings.unix_s)?;
+    let InitArguments { dir, name, days, profile, key, json } = arguments;
+    let (lasts, unix_s) = (DAY * *days, surroundings.unix_s);
+    let directory = match key {
+        None => Directory::init(dir, name, lasts, *profile, surroundings.random, unix_s)?,
+        Some(key) => init_in_token(dir, name, (lasts, *profile), key, surroundings.random, unix_s)?,
+    };
     let until = utc_text(directory.site().anchor().not_after_unix());
     let value = json!({"site": name, "directory": dir, "profile": profile.name(), "not_after": until});
-    let text = match profile {
-        Profile::Modern => "back the directory up and keep it secret",
-        Profile::Paper => {
+    let text = match (profile, key) {
+        (Profile::Modern, None) => "back the directory up and keep it secret",
+        (Profile::Modern, Some(_)) => {
+            "back the directory up and keep it secret; the authority's key is in the token and in no backup of it"
+        }
+        (Profile::Paper, _) => {
             "its hosts sign S-ARP with DSA and SHA-1 or CLL with short RSA keys, which can be forged: NOT for real use"
         }
     };

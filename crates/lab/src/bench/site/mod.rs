@@ -9,6 +9,7 @@
 mod client;
 mod load;
 mod operators;
+mod shared;
 mod signed;
 mod talk;
 
@@ -24,6 +25,7 @@ use bump::Generator;
 use self::client::Client;
 use self::load::{Pace, Seen};
 use self::operators::Operators;
+use self::shared::Shared;
 use self::signed::{Asker, GoesOn, Newcomer, Renewing, Signed, have_signed};
 use super::row::Row;
 use super::stats::{Series, quantile_of};
@@ -59,6 +61,9 @@ pub struct Plan {
     /// a site has room for 1024 tokens
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(0..=1024))]
     signed: u16,
+    /// Keep the repository in three members of etcd, of which one is killed while machines join
+    #[arg(long)]
+    etcd: bool,
 }
 
 /// Measures; returns the rows.
@@ -72,6 +77,8 @@ pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
     let stage = Stage::set(run, program)?;
     let mut hosts = stage.enrol(plan.hosts)?;
     let operators = Operators::enter(&stage)?;
+    let shared = if plan.etcd { Some(Shared::start(&stage)?) } else { None };
+    let beside = Beside { operators: &operators, shared: shared.as_ref() };
     let service = stage.serve()?;
     let (every, all) = (Duration::from_secs(plan.every), f64::from(plan.hosts));
     let mut rows = Vec::new();
@@ -88,12 +95,12 @@ pub fn run(run: &Run, program: &Path, plan: Plan) -> Found {
     rows.extend(service.rows("unlimited", &unlimited)?);
     if plan.signed > 0 {
         let mut newcomers = stage.invite(plan.hosts, plan.signed)?;
-        rows.extend(service.under_signing(("joins", &operators), &mut hosts, every, &mut newcomers)?);
+        rows.extend(service.under_signing(("joins", beside), &mut hosts, every, &mut newcomers)?);
         stage.check_certificates(newcomers.iter().map(Newcomer::name), 1)?;
         let others = hosts.len().saturating_sub(plan.signed.into());
         let (others, some) = hosts.split_at_mut(others);
         let mut renewing: Vec<Renewing> = some.iter_mut().map(Renewing::new).collect();
-        rows.extend(service.under_signing(("renewals", &operators), others, every, &mut renewing)?);
+        rows.extend(service.under_signing(("renewals", beside), others, every, &mut renewing)?);
         stage.check_certificates(some.iter().map(Client::name), 2)?;
     }
     Ok(rows)
@@ -226,6 +233,13 @@ struct Service<'a> {
     _running: Running,
 }
 
+/// What else goes on while machines join and hosts renew.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    operators: &'a Operators<'a>,
+    shared: Option<&'a Shared>,
+}
+
 /// What was seen of hosts, and what it cost the service.
 struct Under {
     seen: Seen,
@@ -242,23 +256,25 @@ impl Service<'_> {
     /// Has all `askers` get what they want while `hosts` report and operators order.
     fn under_signing<A: Asker>(
         &self,
-        (what, operators): (&str, &Operators<'_>),
+        (what, beside): (&str, Beside<'_>),
         hosts: &mut [Client],
         every: Duration,
         askers: &mut [A],
     ) -> Found {
         let goes_on = AtomicBool::new(true);
         let before = cpu::processes(&[self.signer.id()])?;
-        let (under, signed, waited) = std::thread::scope(|scope| {
-            let ordering = scope.spawn(|| operators.ask_while(&goes_on));
+        let (under, signed, waited, disturbed) = std::thread::scope(|scope| {
+            let ordering = scope.spawn(|| beside.operators.ask_while(&goes_on));
+            let disturbing = scope.spawn(|| beside.shared.map_or(Ok(()), |shared| shared.disturb_while(&goes_on)));
             let signing = scope.spawn(|| {
                 let _goes_on = GoesOn(&goes_on);
                 self.stage.hosts.enter(|| have_signed(askers, self.address))
             });
             let under = self.under(hosts, Pace::While(every, &goes_on));
-            (under, signing.join(), ordering.join())
+            (under, signing.join(), ordering.join(), disturbing.join())
         });
         let (under, signed) = (under?, signed.map_err(|_| Failure::Unreadable("who asked panicked".to_owned()))??);
+        disturbed.map_err(|_| Failure::Unreadable("who kills members panicked".to_owned()))??;
         let waited = waited.map_err(|_| Failure::Unreadable("an operator panicked".to_owned()))?;
         let cpu = cpu::processes(&[self.signer.id()])?.saturating_sub(before);
         let mut rows = self.rows(&format!("{what}/reports"), &under)?;

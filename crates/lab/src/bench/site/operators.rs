@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(5);
 /// What the console asks for, which looks at every certificate.
 const LOOK: [&str; 3] = ["hosts", "--brief", "--json"];
 /// Something that the signer writes down, and that leaves the site as it was but for one token.
-const ORDER: [&str; 4] = ["token", "ordered", "--ip", "10.0.2.1"];
+const ORDER: [&str; 5] = ["token", "ordered", "--ip", "10.0.2.1", "--by-service"];
 
 /// Two of them, each with a file of the site.
 pub(super) struct Operators<'a> {

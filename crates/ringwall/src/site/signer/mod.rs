@@ -21,8 +21,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use authority::directory::{Cache, Record, Terms, apply, begin_order, caching, check_may_be_late, repository_access};
+use authority::directory::{
+    Cache, Record, Terms, apply, begin_order, caching, check_may_be_late, repository_access, token_of,
+};
 use authority::enrolment::by_service::{Application, Outcome};
+use authority::key::TokenUri;
 use authority::limits::HOST_VALIDITY;
 use authority::repository::etcd::Access;
 use authority::{Directory, Error};
@@ -114,9 +117,10 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
     // What is wrong with the site is said at the start.
     drop(Directory::open(dir)?);
     let cluster = repository_access(dir)?;
+    let token = token_of(dir)?;
     let listener = listen(socket)
         .map_err(|error| Failure::file(socket, error, "make its directory, or name another place with --socket"))?;
-    confine(dir, cluster.as_ref()).map_err(Failure::new)?;
+    confine(dir, token.as_ref(), cluster.as_ref()).map_err(Failure::new)?;
     tracing::info!("the site in {} is signed for at {}", dir.display(), socket.display());
     let terms = Terms { validity: DAY * *days, early: false, late: DAY * *late };
     let mut signer = Signer::new(dir.clone(), terms, Instant::now());
@@ -133,6 +137,14 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
                 }
                 if let Err(error) = signer.converse(stream) {
                     tracing::warn!("a question came to nothing: {error}");
+                }
+                if signer.has_lost_key {
+                    // Who begins anew logs in to its token again.
+                    return Err(Failure::file(
+                        dir,
+                        "the authority's key does not sign any more",
+                        "start the signer again",
+                    ));
                 }
             }
             // No descriptor is left, for instance.
@@ -154,12 +166,13 @@ fn listen(socket: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// No privilege, no file but those of the site, no new socket but to the cluster that has its
-/// repository.
-fn confine(directory: &Path, cluster: Option<&Access>) -> io::Result<()> {
+/// No privilege, no file but those of the site and of a token in files, no new socket but to the
+/// cluster that has the repository.
+fn confine(directory: &Path, token: Option<&TokenUri>, cluster: Option<&Access>) -> io::Result<()> {
     sandbox::forbid_dumps()?;
     privilege::keep(&[])?;
-    let writable = vec![directory.to_owned()];
+    let files = token.and_then(|token| token.files.clone());
+    let writable = std::iter::once(directory.to_owned()).chain(files).collect();
     let (reach, sockets) = match cluster {
         None => (Reach { writable, ..Reach::default() }, Sockets::Closed),
         Some(cluster) => {
@@ -193,13 +206,15 @@ pub(in crate::site) struct Signer {
     orders: Pace,
     /// What the site has issued, which each act looks at.
     cache: Cache,
+    /// The token that has the authority's key does not sign.
+    has_lost_key: bool,
 }
 
 impl Signer {
     pub(in crate::site) fn new(dir: PathBuf, terms: Terms, now: Instant) -> Signer {
         let pace = || Pace::new(now);
         let (renewals, applications, orders) = (pace(), pace(), pace());
-        Signer { dir, terms, renewals, applications, orders, cache: Cache::default() }
+        Signer { dir, terms, renewals, applications, orders, cache: Cache::default(), has_lost_key: false }
     }
 
     /// Whether the repository can be reached, if it is in a cluster.
@@ -222,9 +237,15 @@ impl Signer {
             Ok(question) => self.answer(question),
             Err(_) => Answer::Refused(Refusal::Request),
         };
+        self.has_lost_key = answer == Answer::Refused(Refusal::Failed) && !self.can_sign();
         let mut line = serde_json::to_vec(&answer)?;
         line.push(b'\n');
         (&stream).write_all(&line)
+    }
+
+    fn can_sign(&self) -> bool {
+        let signed = Directory::open(&self.dir).and_then(|directory| directory.site().sign_answer(&[], &[]));
+        signed.is_ok()
     }
 
     fn answer(&mut self, question: Question) -> Answer {
