@@ -11,7 +11,7 @@ kernel=$2
 tree=$directory/tree-$kernel
 part=$tree.part
 packages="initramfs-tools zstd network-manager dhcpcd ifupdown wpasupplicant hostapd iw wireless-regdb \
-isc-dhcp-client dnsmasq-base charon-systemd strongswan-swanctl libstrongswan-standard-plugins wireguard-tools iperf3"
+isc-dhcp-client dnsmasq-base etcd-server softhsm2 charon-systemd strongswan-swanctl libstrongswan-standard-plugins wireguard-tools iperf3"
 
 mounted=""
 unmount() {
@@ -48,7 +48,7 @@ make_tree() {
     unmount
     rm "$part/usr/sbin/policy-rc.d"
     # Each case switches its own manager on.
-    for unit in dhcpcd NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
+    for unit in etcd dhcpcd NetworkManager NetworkManager-wait-online NetworkManager-dispatcher systemd-networkd \
         wpa_supplicant hostapd strongswan iperf3 apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer \
         e2scrub_reap fstrim.timer; do
         inside systemctl disable -q "$unit" 2>/dev/null || true

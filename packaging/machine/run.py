@@ -20,6 +20,7 @@ from machine import (BRIDGE, CARD, NAMESPACE, SECOND_CARD, Failed, await_both_re
 from managers import make_again, manage, put_access_point
 from plug import Plugged
 from rights import check_exposure, check_rights, count_of_looks, let_taps_be, put_foreign_program
+from service import Service
 
 # Another revision of the package, which image.sh has put there.
 UPGRADE = "/opt/ringwall/second.deb"
@@ -519,7 +520,7 @@ CASES = {
     "bond": Bond, "vlan": Vlan, "bond-NetworkManager": Bond, "vlan-NetworkManager": Vlan,
     "bridge": Bridge, "bridge-NetworkManager": Bridge,
     "plug": Plugged, "plug-NetworkManager": Plugged,
-    "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining,
+    "wifi": Wireless, "sarp": SignedArp, "package": Package, "join": Joining, "site": Service,
     "dhcp-networkd": Leased, "dhcp-NetworkManager": Leased, "dhcp-dhcpcd": Leased, "dhcp-ifupdown": Leased,
 }
 

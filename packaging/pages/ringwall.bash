@@ -6293,13 +6293,17 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__restore)
-            opts="-h --dir --repository-in-file --json --log-json --help"
+            opts="-h --dir --repository-in-file --key --json --log-json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -239,6 +239,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -l log-json -d 'Writes the log as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l dir -d 'Where the site shall be kept' -r -F
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l key -d 'The token that has the authority\'s key, as for `site init`; it may be another than the one of then, with the same key' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l repository-in-file -d 'Keep the repository in a file even if it was in etcd: the cluster is lost'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -l log-json -d 'Writes the log as JSON'

@@ -59,7 +59,7 @@ use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
 pub use acts::{acting, caching, note};
-pub use backup::Restored;
+pub use backup::{Restored, restore};
 pub use cluster::repository_access;
 pub use enrolling::{Application, AskedFor, Invitation};
 pub use founding::{init_in_token, token_of};

@@ -40,6 +40,10 @@ pub enum Error {
     Authority(Refusal),
     /// The authority's key is in a token, and cannot be used there.
     Token(TokenError),
+    /// A backup names a key in a token, and so a library to be run.
+    KeyInToken(String),
+    /// A backup has the authority's key itself.
+    KeyInBackup,
     /// The authority's key does not belong to its certificate.
     KeyOfAnotherAuthority,
     /// The request is refused.
@@ -207,6 +211,11 @@ impl fmt::Display for Error {
             Error::Authority(refusal) => {
                 write!(f, "the authority's certificate is refused: {refusal}; restore it from the backup")
             }
+            Error::KeyInToken(uri) => write!(
+                f,
+                "its key is in a token, {uri}, whose library would run here; say with --key which one to use"
+            ),
+            Error::KeyInBackup => f.write_str("it has the authority's key itself; restore it without --key"),
             Error::Token(error) => write!(f, "{error}; see that the token is there and its PIN is right"),
             Error::KeyOfAnotherAuthority => {
                 f.write_str("the key does not belong to ca.crt.pem; restore both from the same backup")

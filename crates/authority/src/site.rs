@@ -188,6 +188,14 @@ impl Site {
         pem::encode(pem::CERTIFICATE, self.anchor.der()).to_string()
     }
 
+    /// Whether the authority's key signs.
+    ///
+    /// # Errors
+    /// [`Error::Token`]: it is in a token, which does not sign.
+    pub fn check_key(&self) -> Result<(), Error> {
+        Ok(self.issuer.key().check()?)
+    }
+
     /// The authority's private key in PEM, or the URI of the one that is in a token. Who reads a key
     /// is the authority.
     #[must_use]

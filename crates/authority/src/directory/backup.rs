@@ -1,7 +1,8 @@
 //! The whole site in one file, and back.
 //!
-//! The file is an SQLite Archive, uncompressed (sqlite.org/sqlar.html), so that `sqlite3 -A` lists and unpacks it, too. It holds
-//! the authority's key: who reads it is the authority.
+//! The file is an SQLite Archive, uncompressed (sqlite.org/sqlar.html), so that `sqlite3 -A` lists and
+//! unpacks it, too. It holds the authority's key, unless that is in a token: who reads it is the
+//! authority.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +13,7 @@ use tempfile::{Builder, TempDir};
 use zeroize::Zeroizing;
 
 use super::cluster::repository_access;
-use super::founding::is_there;
+use super::founding::{is_there, token_of};
 use super::issued::is_certificate_file;
 use super::{
     CERTIFICATE, DHCP_MASTER, Directory, INDEX, ISSUED, KEY, MOVED, OPERATORS, POLICY, REPOSITORY, REQUEST_MASTER,
@@ -21,6 +22,7 @@ use super::{
 use crate::Error;
 use crate::audit::{self, FIRST};
 use crate::files::{directory_of, sync_directory};
+use crate::key::TokenUri;
 use crate::repository::{SqliteStore, StoreError};
 
 const ARCHIVE: &str = "CREATE TABLE sqlar (name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)";
@@ -103,29 +105,44 @@ impl Directory {
     /// [`Error::NoBackup`], [`Error::SiteExists`], what is wrong with the site in it, or what the operating system says. Then nothing
     /// is there.
     pub fn restore(backup: &Path, path: &Path, restored: Restored) -> Result<Directory, Error> {
-        if is_there(path) {
-            return Err(Error::SiteExists.with_file(path));
-        }
-        let building = (|| {
-            fs::create_dir_all(directory_of(path))?;
-            scratch_beside(path)
-        })();
-        let building = building.map_err(|error: Error| error.with_file(path))?;
-        unpack(backup, building.path()).map_err(|error| error.with_file(backup))?;
-        if restored == Restored::InFile {
-            work_with_file(building.path()).map_err(|error| error.with_file(backup))?;
-        }
-        // What cannot be opened is not put in place.
-        drop(Directory::open(building.path())?);
-        let move_in = || -> Result<(), Error> {
-            fs::rename(building.path(), path)?;
-            Ok(sync_directory(directory_of(path))?)
-        };
-        move_in().map_err(|error| error.with_file(path))?;
-        // The name it was built under is gone; nothing is left to remove.
-        drop(building.keep());
-        Directory::open(path)
+        self::restore(backup, path, restored, None)
     }
+}
+
+/// As [`Directory::restore`], of a site whose key is in the token at `key`. A backup does not decide by itself which
+/// library runs here: who keeps it may have changed it.
+///
+/// # Errors
+/// As there; [`Error::KeyInToken`], [`Error::KeyInBackup`] or [`Error::Token`].
+pub fn restore(backup: &Path, path: &Path, restored: Restored, key: Option<&TokenUri>) -> Result<Directory, Error> {
+    if is_there(path) {
+        return Err(Error::SiteExists.with_file(path));
+    }
+    let building = (|| {
+        fs::create_dir_all(directory_of(path))?;
+        scratch_beside(path)
+    })();
+    let building = building.map_err(|error: Error| error.with_file(path))?;
+    unpack(backup, building.path()).map_err(|error| error.with_file(backup))?;
+    if restored == Restored::InFile {
+        work_with_file(building.path()).map_err(|error| error.with_file(backup))?;
+    }
+    match (token_of(building.path())?, key) {
+        (None, None) => {}
+        (None, Some(_)) => return Err(Error::KeyInBackup.with_file(backup)),
+        (Some(named), None) => return Err(Error::KeyInToken(named.to_string()).with_file(backup)),
+        (Some(_), Some(key)) => write(&building.path().join(KEY), 0o600, format!("{key}\n").as_bytes())?,
+    }
+    // What cannot be opened is not put in place.
+    drop(Directory::open(building.path())?);
+    let move_in = || -> Result<(), Error> {
+        fs::rename(building.path(), path)?;
+        Ok(sync_directory(directory_of(path))?)
+    };
+    move_in().map_err(|error| error.with_file(path))?;
+    // The name it was built under is gone; nothing is left to remove.
+    drop(building.keep());
+    Directory::open(path)
 }
 
 fn scratch_beside(path: &Path) -> Result<TempDir, Error> {

@@ -57,11 +57,21 @@ impl Issued<'_> {
         let is_same_anchor = before.anchor == self.anchor.der();
         self.anchor.der().clone_into(&mut read.anchor);
         let mut known = before.files;
-        for path in self.files(ISSUED, MAX_ISSUED)? {
-            let stamp = Stamp::of(&path).map_err(|error| Error::from(error).with_file(&path))?;
+        let mut paths = self.files(ISSUED, MAX_ISSUED)?.into_iter();
+        let read_all = paths.try_for_each(|path| {
+            // Who only looks has no lock, so one may have been put away since.
+            let stamp = match Stamp::of(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                stamp => stamp.map_err(|error| Error::from(error).with_file(&path))?,
+            };
             let kept = known.remove(&path).filter(|(of, _)| is_same_anchor && *of == stamp);
             let certificate = kept.map_or_else(|| self.read_one(&path).map(Arc::new), |(_, kept)| Ok(kept))?;
             read.files.insert(path, (stamp, certificate));
+            Ok(())
+        });
+        if let Err(error) = read_all {
+            read.files.extend(known.into_iter().filter(|_| is_same_anchor));
+            return Err(error);
         }
         let mut found: Vec<Certificate> = read.files.values().map(|(_, one)| Arc::clone(one)).collect();
         sort(&mut found);

@@ -34,7 +34,7 @@ impl Key {
     /// token.
     pub(crate) fn from_text(text: &str) -> Result<Key, Error> {
         if TokenUri::is_meant(text) {
-            let uri = text.trim().parse().map_err(|bad| TokenError::from_uri(text.trim(), bad))?;
+            let uri = text.trim().parse().map_err(TokenError::from_uri)?;
             return Ok(Key::InToken(token::open(&uri)?));
         }
         let der = pem::single(text, pem::PRIVATE_KEY).map_err(KeyError::from)?;
@@ -44,6 +44,11 @@ impl Key {
     /// The one that this URI names, which the token makes if it has none of that name.
     pub(crate) fn in_token(uri: &TokenUri) -> Result<Key, Error> {
         Ok(Key::InToken(token::open_or_make(uri)?))
+    }
+
+    /// Whether it signs, as it may not if it is in a token.
+    pub(crate) fn check(&self) -> Result<(), TokenError> {
+        if let Key::InToken(key) = self { key.check() } else { Ok(()) }
     }
 
     /// The text of its file.
@@ -75,7 +80,7 @@ impl SigningKey for Key {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
         match self {
             Key::Here(pair, _) => pair.sign(message),
-            // The encoder has no error of ours; the log and the command say this one.
+            // The encoder has no error of ours; `check` says why.
             Key::InToken(key) => key.sign(message).map_err(|_| rcgen::Error::RemoteKeyError),
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
 use cryptoki::error::{Error, RvError};
 use cryptoki::mechanism::Mechanism;
@@ -19,7 +20,7 @@ use super::uri::{BadUri, TokenUri};
 use crate::files;
 
 /// Ed25519 as the parameter of a curve: 1.3.101.112 (RFC 8410, section 3).
-const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
+const ED25519_OID: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
 /// Before the 32 bytes of a point: an OCTET STRING of that length (PKCS#11 3.0, section 2.3.5).
 const POINT_HEAD: [u8; 2] = [0x04, 0x20];
 
@@ -31,8 +32,9 @@ pub struct TokenError {
 }
 
 impl TokenError {
-    pub(super) fn from_uri(text: &str, bad: BadUri) -> TokenError {
-        TokenError { uri: text.to_owned(), what: bad.to_string() }
+    /// The text is not told: it may have a PIN.
+    pub(super) fn from_uri(bad: BadUri) -> TokenError {
+        TokenError { uri: "its URI".to_owned(), what: bad.to_string() }
     }
 }
 
@@ -69,7 +71,7 @@ type What = String;
 /// The key that `uri` names.
 pub(super) fn open(uri: &TokenUri) -> Result<Arc<TokenKey>, TokenError> {
     with_session(uri, Pkcs11::open_ro_session, |session| {
-        find(session, uri)?.ok_or_else(|| "the token has no Ed25519 key of that name with its public half".to_owned())
+        find(session, uri)?.ok_or_else(|| "the token has no Ed25519 key of that name".to_owned())
     })
 }
 
@@ -94,11 +96,12 @@ fn with_session(
         let library = opened.library(&uri.module)?;
         let slot = slot_of(&library, uri)?;
         let session = begin(&library, slot).map_err(|error| error.to_string())?;
-        log_in(&session, uri)?;
+        log_in(&library, slot, &session, uri)?;
         let (key, public) = key(&session)?;
         Ok(Arc::new(TokenKey { uri: uri.clone(), public, key, session: Mutex::new(session) }))
     };
-    let found = open().map_err(|what| TokenError { uri: uri.to_string(), what })?;
+    let found = open().map_err(|what: What| TokenError { uri: uri.to_string(), what })?;
+    found.check()?;
     opened.keys.insert(uri.clone(), Arc::clone(&found));
     Ok(found)
 }
@@ -124,9 +127,17 @@ fn slot_of(library: &Pkcs11, uri: &TokenUri) -> Result<Slot, What> {
     if meant.next().is_some() { Err(format!("there are several tokens {:?}", uri.token)) } else { Ok(slot) }
 }
 
-/// All sessions of a process are logged in to a token, or none (PKCS#11 3.0, section 5.6.8).
-fn log_in(session: &Session, uri: &TokenUri) -> Result<(), What> {
+/// All sessions of a process are logged in to a token, or none (PKCS#11 3.0, section 5.6.8). Many
+/// tokens are locked for good after three wrong PINs, so one that has heard a wrong one is tried by
+/// nobody but a person.
+fn log_in(library: &Pkcs11, slot: Slot, session: &Session, uri: &TokenUri) -> Result<(), What> {
     let pin = uri.pin_file.as_deref().map(pin).transpose()?;
+    let info = library.get_token_info(slot).map_err(|error| error.to_string())?;
+    if info.user_pin_count_low() || info.user_pin_final_try() || info.user_pin_locked() {
+        let what =
+            "the token has heard a wrong PIN; correct the file, and log in once by hand (pkcs11-tool --login -O)";
+        return Err(what.to_owned());
+    }
     match session.login(UserType::User, pin.as_ref()) {
         Ok(()) | Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => Ok(()),
         Err(error) => Err(format!("it lets nobody in: {error}")),
@@ -144,7 +155,8 @@ fn pin(file: &Path) -> Result<AuthPin, What> {
     Ok(AuthPin::from(text.lines().next().unwrap_or_default().to_owned()))
 }
 
-/// Both halves of the key, if the token has it; more than one of a name is nobody's.
+/// Both halves of the key, if the token has it; more than one of a name is nobody's. A token with one
+/// half gets no second pair of that name.
 fn find(session: &Session, uri: &TokenUri) -> Result<Option<(ObjectHandle, [u8; 32])>, What> {
     let one = |class: ObjectClass| -> Result<Option<ObjectHandle>, What> {
         let label = Attribute::Label(uri.object.clone().into_bytes());
@@ -157,13 +169,18 @@ fn find(session: &Session, uri: &TokenUri) -> Result<Option<(ObjectHandle, [u8; 
         }
     };
     let (private, public) = (one(ObjectClass::PRIVATE_KEY)?, one(ObjectClass::PUBLIC_KEY)?);
-    let (Some(private), Some(public)) = (private, public) else { return Ok(None) };
-    Ok(Some((private, point_of(session, public)?)))
+    match (private, public) {
+        (Some(private), Some(public)) => Ok(Some((private, point_of(session, public)?))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err("the token has no public half of that name; put it there".to_owned()),
+        (None, Some(_)) => Err("the token has the public half of that name alone".to_owned()),
+    }
 }
 
 fn make(session: &Session, uri: &TokenUri) -> Result<(ObjectHandle, [u8; 32]), What> {
-    let named = || [Attribute::Token(true), Attribute::Label(uri.object.clone().into_bytes())];
-    let public = [Attribute::Private(false), Attribute::Verify(true), Attribute::EcParams(ED25519.to_vec())];
+    let label = || uri.object.clone().into_bytes();
+    let named = || [Attribute::Token(true), Attribute::Label(label()), Attribute::Id(label())];
+    let public = [Attribute::Private(false), Attribute::Verify(true), Attribute::EcParams(ED25519_OID.to_vec())];
     let private =
         [Attribute::Private(true), Attribute::Sensitive(true), Attribute::Extractable(false), Attribute::Sign(true)];
     let mechanism = Mechanism::EccEdwardsKeyPairGen;
@@ -190,6 +207,15 @@ impl TokenKey {
 
     pub(super) fn public(&self) -> &[u8] {
         &self.public
+    }
+
+    /// Whether it signs, with the half that fits to the public one.
+    pub(super) fn check(&self) -> Result<(), TokenError> {
+        const TEXT: &[u8] = b"ringwall: whether a token signs";
+        let signature = self.sign(TEXT)?;
+        let is_good = UnparsedPublicKey::new(&ED25519, &self.public).verify(TEXT, &signature).is_ok();
+        let what = || "its public half does not fit to its private one".to_owned();
+        is_good.then_some(()).ok_or_else(|| TokenError { uri: self.uri.to_string(), what: what() })
     }
 
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, TokenError> {

@@ -64,17 +64,15 @@ impl TokenUri {
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), BadUri> {
-        let path = || Some(PathBuf::from(&value)).filter(|path| path.is_absolute());
-        let whole = || path().ok_or_else(|| BadUri::Malformed(name.to_owned()));
+        let whole = || whole_path(&value).ok_or_else(|| BadUri::Malformed(name.to_owned()));
         match name {
             "token" => self.token = value,
             "object" => self.object = value,
             "module-path" => self.module = whole()?,
             FILES => self.files = Some(whole()?),
             "pin-source" => {
-                let file = PathBuf::from(value.strip_prefix("file:").unwrap_or(&value));
-                self.pin_file = Some(file).filter(|file| file.is_absolute());
-                self.pin_file.as_ref().ok_or_else(|| BadUri::Malformed(name.to_owned())).map(drop)?;
+                let file = whole_path(value.strip_prefix("file:").unwrap_or(&value));
+                self.pin_file = Some(file.ok_or_else(|| BadUri::Malformed(name.to_owned()))?);
             }
             "pin-value" => return Err(BadUri::PinValue),
             // It says what is looked for anyhow.
@@ -124,6 +122,12 @@ impl fmt::Display for TokenUri {
         }
         self.files.as_deref().map_or(Ok(()), |files| write!(f, "&{FILES}={}", encoded_path(files)))
     }
+}
+
+/// A path that leads somewhere, and that a setting of systemd can have.
+fn whole_path(text: &str) -> Option<PathBuf> {
+    let is_plain = !text.chars().any(|one| one.is_control() || matches!(one, '"' | '\\'));
+    Some(PathBuf::from(text)).filter(|path| is_plain && path.is_absolute() && path.parent().is_some())
 }
 
 /// RFC 3986, section 2.1; nothing if it is not that, or no text.
@@ -191,6 +195,9 @@ mod tests {
             (format!("{good}&pin-source=pin"), BadUri::Malformed("pin-source".to_owned())),
             (format!("{good}&pin-source=http://pins"), BadUri::Malformed("pin-source".to_owned())),
             (format!("{good}&x-files=v"), BadUri::Malformed("x-files".to_owned())),
+            (format!("{good}&x-files=/"), BadUri::Malformed("x-files".to_owned())),
+            (format!("{good}&x-files=/v%0AUser=x"), BadUri::Malformed("x-files".to_owned())),
+            (format!("{good}&pin-source=/v%22"), BadUri::Malformed("pin-source".to_owned())),
             ("pkcs11:token=%4;object=b?module-path=/m".to_owned(), BadUri::Malformed("token".to_owned())),
             ("pkcs11:token=%00;object=b?module-path=/m".to_owned(), BadUri::Malformed("token".to_owned())),
             ("pkcs11:token=a b;object=b?module-path=/m".to_owned(), BadUri::Malformed("token".to_owned())),

@@ -34,9 +34,9 @@ const CALLS: [&str; 9] = ["fsync", "fdatasync", "rename", "link", "write", "pwri
 /// More of one kind than a question makes.
 const CALLS_MAX: usize = 60;
 
-pub fn signer_command(directory: &Path, socket: &Path) -> Command {
-    let mut command = Command::new(program());
-    command.args(["site", "signer", "--dir"]).arg(directory).arg("--socket").arg(socket);
+pub fn signer_command(site: &Site, socket: &Path) -> Command {
+    let mut command = site.program();
+    command.args(["site", "signer", "--dir"]).arg(site.directory()).arg("--socket").arg(socket);
     command
 }
 
@@ -52,7 +52,7 @@ fn socket_of(stage: &Stage) -> PathBuf {
 }
 
 pub fn signer(stage: &Stage) -> Result<Running, Failure> {
-    start_signer(signer_command(stage.site.directory(), &socket_of(stage)), &stage.file("signer.log"))
+    start_signer(signer_command(&stage.site, &socket_of(stage)), &stage.file("signer.log"))
 }
 
 fn service_of(host: &Host) -> String {
@@ -217,7 +217,7 @@ fn an_authority_is_replaced_under_way_and_who_was_away_comes_back() {
         let mut away = stage.prepare("z", plan("z")?)?;
         let talk = |from: &str, to: &str| reach(&stage.host(from).namespace, stage.host(to).ip, PATIENT);
         talk("b", "h")?;
-        let mut command = signer_command(stage.site.directory(), &socket_of(stage));
+        let mut command = signer_command(&stage.site, &socket_of(stage));
         command.args(["--late", "1"]);
         let _signer = start_signer(command, &stage.file("signer.log"))?;
         stage.site.order("renew-authority")?;
@@ -389,8 +389,10 @@ impl Applicant {
 fn doomed(site: &Site, socket: &Path, call: &str, number: usize) -> Command {
     let call = if call == "rename" { "rename,renameat,renameat2" } else { call };
     let call = if call == "link" { "link,linkat" } else { call };
-    let signer = signer_command(site.directory(), socket);
+    let signer = signer_command(site, socket);
     let mut command = Command::new("strace");
+    // Among them the mark by which what is left of a run is found.
+    command.envs(signer.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")]);
     command.args(["-e", &format!("inject={call}:signal=SIGKILL:when={number}")]).arg(signer.get_program());
     command.args(signer.get_args());
@@ -425,7 +427,7 @@ pub fn at_every_call(
                 drop(first.take());
                 // The kernel closes what a killed process listened at a moment after its connections.
                 process::until("nobody answers there", SOON, || Ok(UnixStream::connect(&socket).is_err())).ok()?;
-                let started = start_signer(signer_command(site.directory(), &socket), &log).ok()?;
+                let started = start_signer(signer_command(site, &socket), &log).ok()?;
                 again = Some(started);
                 ask(&socket, question)
             })?;

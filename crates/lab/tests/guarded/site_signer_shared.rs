@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ringwall_lab::cleanup::Run;
 use ringwall_lab::failure::Failure;
@@ -13,8 +14,8 @@ use ringwall_lab::net::lan::LanPlan;
 use crate::site_signer::{at_every_call, is_enrolled_once, issue_service, joins_and_renews};
 use crate::stage::{Outcome, Site, Stage, perform_bare};
 
-/// A member is killed each time after so many cases, and started again.
-const CASES_OF_A_MEMBER: usize = 8;
+/// A member is killed in the midst of each case with a multiple of this, and started again.
+const CASES_OF_A_MEMBER: usize = 5;
 
 /// A cluster, by TLS with certificates on both sides, that keeps the repository of `site`. This
 /// thread, and what it starts, is where the members are from now on.
@@ -51,14 +52,22 @@ fn a_signer_and_members_that_are_killed_at_any_time_enrol_each_host_once() {
         let mut cluster = cluster_of(run, &site)?;
         let mut members_killed = 0;
         let killed = at_every_call(&site, &place, |number, ask| {
-            let member = (number / CASES_OF_A_MEMBER) % MEMBERS;
-            let is_turn: bool = number % CASES_OF_A_MEMBER == 0;
-            if is_turn {
-                cluster.kill_member(member);
-                members_killed += 1;
+            if number % CASES_OF_A_MEMBER != 0 {
+                return is_enrolled_once(&site, number, ask);
             }
-            is_enrolled_once(&site, number, ask)?;
-            if is_turn { back(&mut cluster, member) } else { Ok(()) }
+            members_killed += 1;
+            // Every second time it is the one that a new signer asks first.
+            let member = (number / CASES_OF_A_MEMBER) % 2 * (number % MEMBERS);
+            let moment = Duration::from_millis((number as u64 * 37) % 500);
+            std::thread::scope(|scope| {
+                let cluster = &mut cluster;
+                scope.spawn(move || {
+                    std::thread::sleep(moment);
+                    cluster.kill_member(member);
+                });
+                is_enrolled_once(&site, number, ask)
+            })?;
+            back(&mut cluster, member)
         })?;
         eprintln!("killed {killed} signers and {members_killed} members");
         assert!(killed > 20 && members_killed > 2, "{killed} {members_killed}");

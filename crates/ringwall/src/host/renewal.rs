@@ -152,7 +152,8 @@ impl Through {
             Through::Command(command) => return converse(command, request),
             Through::Service(way) => way,
         };
-        match way.answer_in_turn(RENEWAL_PATH, Some(request.as_bytes()))? {
+        let ask = || way.answer(RENEWAL_PATH, Some(request.as_bytes()));
+        match way.in_turn(ask, |(status, body)| (*status, body))? {
             (200, sealed) => String::from_utf8(sealed).map(Zeroizing::new).map_err(|_| way.refused(200, b"no bundle")),
             (status, body) => Err(way.refused(status, &body)),
         }

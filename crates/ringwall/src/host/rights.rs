@@ -35,8 +35,10 @@ const GATEWAYS: &[&str] = &["ringwall-gate"];
 const DROP_IN: &str = "zz-ringwall-namespace.conf";
 /// Lets a unit speak IP with the addresses of its configuration.
 const PEERS: &str = "zz-ringwall-peers.conf";
-/// Lets the signer reach a token in files.
+/// Lets the signer reach a token in files, and others of the site neither that nor its PIN.
 const TOKEN: &str = "zz-ringwall-token.conf";
+const KEYLESS: &[&str] =
+    &["ringwall-site.service.d", "ringwall-report@.service.d", "ringwall-akd@.service.d", "ringwall-renew@.service.d"];
 /// The unit of the site's signer, and the folder of the site beside the configurations.
 const SIGNER: &str = "ringwall-signer.service.d";
 const SITE: &str = "site";
@@ -181,20 +183,26 @@ fn speaking_with(peers: &BTreeSet<IpAddr>) -> String {
 /// 0095) and to the files of the token that has its key (record 0121), if there are any. Where the
 /// site cannot be read, the signer says so when it starts.
 fn grant_signer(site: &Path, directory: &Path) -> io::Result<()> {
-    let cluster = repository_access(site).ok().flatten();
-    let files = token_of(site).ok().flatten().and_then(|token| token.files);
     let place = directory.join(SIGNER);
-    if cluster.is_some() || files.is_some() {
-        fs::create_dir_all(&place)?;
-    }
-    if let Some(cluster) = cluster {
+    if let Some(cluster) = repository_access(site).ok().flatten() {
         let members = cluster.sockets().map(|member| member.ip()).collect();
+        fs::create_dir_all(&place)?;
         fs::write(place.join(PEERS), format!("{}PrivateNetwork=no\n", speaking_with(&members)))?;
     }
-    let Some(files) = files else { return Ok(()) };
+    let Some(token) = token_of(site).ok().flatten() else { return Ok(()) };
     // As systemd quotes what it takes for a specifier.
-    let files = files.display().to_string().replace('%', "%%");
-    fs::write(place.join(TOKEN), format!("[Service]\nReadWritePaths=\"{files}\"\n"))
+    let quoted = |sign: &str, path: &Path| format!("\"{sign}{}\"", path.display().to_string().replace('%', "%%"));
+    if let Some(files) = &token.files {
+        fs::create_dir_all(&place)?;
+        fs::write(place.join(TOKEN), format!("[Service]\nReadWritePaths={}\n", quoted("", files)))?;
+    }
+    let secret: Vec<String> = token.pin_file.iter().chain(&token.files).map(|path| quoted("-", path)).collect();
+    let hidden = format!("[Service]\nInaccessiblePaths={}\n", secret.join(" "));
+    for unit in if secret.is_empty() { &[][..] } else { KEYLESS } {
+        fs::create_dir_all(directory.join(unit))?;
+        fs::write(directory.join(unit).join(TOKEN), &hidden)?;
+    }
+    Ok(())
 }
 
 /// With whom the exporter and the recorder speak IP. A command for attacks may speak with anybody,
@@ -362,7 +370,11 @@ mod tests {
         assert_eq!(granted("-----BEGIN PRIVATE KEY-----"), None);
         assert_eq!(granted(uri), None, "a token that is hardware");
         let wanted = "[Service]\nReadWritePaths=\"/var/lib/softhsm/tokens\"\n".to_owned();
-        assert_eq!(granted(&format!("{uri}&x-files=/var/lib/softhsm/tokens")), Some(wanted));
+        assert_eq!(granted(&format!("{uri}&pin-source=/p%25in&x-files=/var/lib/softhsm/tokens")), Some(wanted));
+        let hidden = "[Service]\nInaccessiblePaths=\"-/p%%in\" \"-/var/lib/softhsm/tokens\"\n";
+        for unit in KEYLESS {
+            assert_eq!(fs::read_to_string(place.path().join(unit).join(TOKEN)).expect("a drop-in"), hidden, "{unit}");
+        }
     }
 
     /// One in a namespace is closed by nothing but its unit, so a boot waits for it.

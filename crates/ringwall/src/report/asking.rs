@@ -63,17 +63,23 @@ impl Way {
         Ok((status, body.to_vec()))
     }
 
-    /// As [`answer`](Way::answer), by who would rather wait than be told to come later. Of what is
-    /// refused so the service has done nothing, so the same may be asked again.
-    pub(crate) fn answer_in_turn(&self, path: &str, body: Option<&[u8]>) -> Result<(u16, Vec<u8>), Failure> {
+    /// What `ask` gets, for who would rather wait than be told to come later; `heard` is status and body
+    /// of the answer. Of what is refused so the service has done nothing, so it may be asked for again.
+    pub(crate) fn in_turn<T>(
+        &self,
+        mut ask: impl FnMut() -> Result<T, Failure>,
+        heard: impl Fn(&T) -> (u16, &[u8]),
+    ) -> Result<T, Failure> {
         let (since, mut has_waited) = (Instant::now(), false);
         loop {
-            let (status, said) = self.answer(path, body)?;
+            let answer = ask()?;
+            let (status, said) = heard(&answer);
             if status != TOO_MANY_REQUESTS || since.elapsed() >= TURN_TIME_MAX {
-                return Ok((status, said));
+                return Ok(answer);
             }
             if !has_waited {
-                complain(format_args!("the site's service at {} has many to answer; waiting", self.address));
+                let why = shown(said);
+                complain(format_args!("the site's service at {} asks to come later ({why}); waiting", self.address));
             }
             has_waited = true;
             sleep(RETRY_AFTER.mul_f64(1.0 + f64::from(randomness::generator()?.bytes::<1>()[0]) / 256.0));

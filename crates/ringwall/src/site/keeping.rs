@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use authority::Directory;
 use authority::audit::Act;
-use authority::directory::{Restored, acting, note};
+use authority::directory::{self, Restored, acting, note, token_of};
+use authority::key::TokenUri;
 use clap::Args;
 use serde_json::json;
 
@@ -35,6 +35,10 @@ pub(crate) struct RestoreArguments {
     /// Keep the repository in a file even if it was in etcd: the cluster is lost
     #[arg(long)]
     repository_in_file: bool,
+    /// The token that has the authority's key, as for `site init`; it may be another than the one of
+    /// then, with the same key
+    #[arg(long, value_name = "URI")]
+    key: Option<TokenUri>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -50,14 +54,18 @@ pub(super) fn backup(arguments: &BackupArguments, surroundings: &mut Surrounding
     note(&directory, Act::BackedUp, &file.display().to_string(), "", surroundings.unix_s)?;
     directory.backup(file)?;
     let name = directory.site().name();
-    let text = format!("site {name} is in {}; who reads it is the authority, so keep it secret", file.display());
+    let what = match token_of(dir)? {
+        None => "who reads it is the authority, so keep it secret",
+        Some(_) => "the authority's key is in its token and not here; keep it secret, for the keys of hosts",
+    };
+    let text = format!("site {name} is in {}; {what}", file.display());
     surroundings.print(*json, &json!({"site": name, "file": file}), &text)
 }
 
 pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundings<'_>) -> Result<(), Failure> {
-    let RestoreArguments { dir, file, repository_in_file, json } = arguments;
+    let RestoreArguments { dir, file, repository_in_file, key, json } = arguments;
     let restored = if *repository_in_file { Restored::InFile } else { Restored::AsItWas };
-    let directory = acting(Directory::restore(file, dir, restored)?, &surroundings.actor.by);
+    let directory = acting(directory::restore(file, dir, restored, key.as_ref())?, &surroundings.actor.by);
     let lost = "what was done after that backup is not here";
     note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
     let name = directory.site().name();

@@ -84,7 +84,8 @@ impl Viewer {
     /// The service is away or refuses, or the command failed; in a sentence.
     pub(crate) fn look(&self, words: &[&str]) -> Result<String, Failure> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let outcome = Asking { way: &self.way, operator: &self.operator, words: &words }.order(None)?;
+        // It is asked again soon anyhow, and shows what it has meanwhile.
+        let outcome = Asking { way: &self.way, operator: &self.operator, words: &words }.order_once(None)?;
         outcome.failure.map_or(Ok(outcome.printed), |line| Err(Failure::new(line)))
     }
 }
@@ -108,6 +109,16 @@ pub(super) struct Asking<'a> {
     pub(super) words: &'a [String],
 }
 
+/// An order as it was given, and its answer.
+struct Given {
+    private: Zeroizing<[u8; sealing::KEY_LEN]>,
+    text: Vec<u8>,
+    /// Who has no key to sign the answer with.
+    is_for_keeper: bool,
+    status: u16,
+    body: Vec<u8>,
+}
+
 impl Asking<'_> {
     pub(super) fn step(&self, step: Step) -> Result<Stepped, Failure> {
         let Outcome { printed, failure } = self.order(Some(step))?;
@@ -117,24 +128,38 @@ impl Asking<'_> {
         }
     }
 
-    /// Gives the order, and what came of it.
+    /// Gives the order, in its turn, and what came of it. It is made anew each time: of orders of one
+    /// operator the site takes none that was made before another one that it has carried out.
     pub(super) fn order(&self, step: Option<Step>) -> Result<Outcome, Failure> {
+        self.outcome(&self.way.in_turn(|| self.give(step), |given| (given.status, &given.body))?)
+    }
+
+    fn order_once(&self, step: Option<Step>) -> Result<Outcome, Failure> {
+        self.outcome(&self.give(step)?)
+    }
+
+    fn give(&self, step: Option<Step>) -> Result<Given, Failure> {
         let mut private = Zeroizing::new([0; sealing::KEY_LEN]);
         randomness::secrets()?.fill(&mut *private);
         let answer_key = sealing::public_half(*private).map_err(Failure::new)?;
         let is_for_keeper = orders::is_for_keeper(self.words, step.as_ref());
-        let authority = Some(self.operator.anchor()).filter(|_| !is_for_keeper);
         let order = Order { made_unix_ms: now_unix_ms(), answer_key, words: self.words.to_vec(), step };
         let text = serde_json::to_vec(&order).map_err(Failure::new)?;
         if text.len() > identity::order::ORDER_LEN_MAX {
             return Err(Failure::new("the command is too long for an order; give it in parts"));
         }
         let signed = self.operator.sign(&text).map_err(Failure::new)?;
-        let (status, body) = self.way.answer_in_turn(ORDER_PATH, Some(signed.to_pem().as_bytes()))?;
-        if status != 200 {
-            return Err(self.refused(status, &body));
+        let (status, body) = self.way.answer(ORDER_PATH, Some(signed.to_pem().as_bytes()))?;
+        Ok(Given { private, text, is_for_keeper, status, body })
+    }
+
+    fn outcome(&self, given: &Given) -> Result<Outcome, Failure> {
+        let Given { private, text, is_for_keeper, status, body } = given;
+        if *status != 200 {
+            return Err(self.refused(*status, body));
         }
-        let opened = orders::open(&private, &text, &body, authority);
+        let authority = Some(self.operator.anchor()).filter(|_| !is_for_keeper);
+        let opened = orders::open(private, text, body, authority);
         let line = "the service's answer is not for this order, or not signed by the site; use one version, and see \
                     `ringwall site audit` for what was done";
         opened.ok_or_else(|| Failure::new(line))

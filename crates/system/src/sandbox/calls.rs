@@ -130,6 +130,11 @@ pub fn forbid_sockets(but: Sockets) -> io::Result<()> {
     if but == Sockets::Tcp {
         calls.remove(&libc::SYS_connect);
         calls.insert(libc::SYS_socket, other_than_tcp()?);
+        // Which connects unseen by Landlock.
+        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            let fast_open = libc::MSG_FASTOPEN as u64;
+            calls.insert(call, vec![rule(&[(flags, SeccompCmpOp::MaskedEq(fast_open), fast_open)])?]);
+        }
     }
     install(&[compile(calls, SeccompAction::Allow, refused)?])
 }
@@ -470,9 +475,16 @@ mod tests {
                 std::os::unix::net::UnixStream::pair().map(drop),
                 std::os::unix::net::UnixDatagram::unbound().map(drop),
             ];
-            made.map(|made| made.expect_err("no such socket").kind())
+            let flags = rustix::net::SendFlags::from_bits_retain(libc::MSG_FASTOPEN.cast_unsigned());
+            let family = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+            let socket = rustix::net::socket(family.0, family.1, None).expect("one for TCP");
+            let address = listener.local_addr().expect("an address");
+            let fast = rustix::net::sendto(&socket, b"x", flags, &address).map_err(io::Error::from);
+            let fast = fast.expect_err("it connects unseen").kind();
+            (made.map(|made| made.expect_err("no such socket").kind()), fast)
         });
-        assert_eq!(tried.join().expect("ended"), [io::ErrorKind::PermissionDenied; 4]);
+        let denied = io::ErrorKind::PermissionDenied;
+        assert_eq!(tried.join().expect("ended"), ([denied; 4], denied));
     }
 
     #[test]

@@ -58,10 +58,11 @@ pub struct Plan {
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=600))]
     every: u64,
     /// Machines that join by token at once, and as many hosts that renew, while the others report;
-    /// a site has room for 1024 tokens
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    /// a site has room for 1024 tokens, and an operator orders one
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(0..=1023))]
     signed: u16,
-    /// Keep the repository in three members of etcd, of which one is killed while machines join
+    /// Keep the repository in three members of etcd, of which one is killed 20 s after machines begin
+    /// to join, and after hosts begin to renew
     #[arg(long)]
     etcd: bool,
 }

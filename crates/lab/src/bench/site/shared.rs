@@ -1,4 +1,5 @@
-//! The repository of the site in three members of etcd, of which one ends while machines join.
+//! The repository of the site in three members of etcd, of which one ends while machines join, and
+//! while hosts renew.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};

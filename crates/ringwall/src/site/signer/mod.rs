@@ -125,13 +125,14 @@ pub(super) fn run(arguments: &SignerArguments) -> Result<(), Failure> {
     let terms = Terms { validity: DAY * *days, early: false, late: DAY * *late };
     let mut signer = Signer::new(dir.clone(), terms, Instant::now());
     if let Err(error) = signer.look_at_repository() {
-        tracing::warn!("{error}; the unit has its way there after `systemctl daemon-reload` and a restart");
+        let way = "the unit has its way there after `systemctl daemon-reload` and a restart";
+        tracing::warn!("{error}; if only the signer cannot reach it: {way}");
     }
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
                 // Its fences are made for where that was.
-                if repository_access(dir)? != cluster {
+                if repository_access(dir).is_ok_and(|now| now != cluster) {
                     let what = "the repository is kept elsewhere now, or reached in another way";
                     return Err(Failure::file(dir, what, "start the signer again, after `systemctl daemon-reload`"));
                 }
@@ -182,6 +183,10 @@ fn confine(directory: &Path, token: Option<&TokenUri>, cluster: Option<&Access>)
     };
     let landlocked = sandbox::confine(&reach)?;
     tracing::debug!("the signer: Landlock is {landlocked}");
+    // Fences are of a thread, and of those that it starts.
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > 1) {
+        tracing::warn!("the token's library has threads of its own, which the unit alone confines");
+    }
     sandbox::forbid_sockets(sockets)?;
     sandbox::end_at_attacks()
 }
@@ -233,19 +238,24 @@ impl Signer {
         }
         let mut line = Vec::new();
         BufReader::new(&stream).take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if is_gone(&stream)? {
+            return Err(io::Error::other("who asked has gone, so nothing is done"));
+        }
         let answer = match serde_json::from_slice(&line) {
             Ok(question) => self.answer(question),
             Err(_) => Answer::Refused(Refusal::Request),
         };
-        self.has_lost_key = answer == Answer::Refused(Refusal::Failed) && !self.can_sign();
+        self.has_lost_key = answer == Answer::Refused(Refusal::Failed) && self.has_lost_key();
         let mut line = serde_json::to_vec(&answer)?;
         line.push(b'\n');
         (&stream).write_all(&line)
     }
 
-    fn can_sign(&self) -> bool {
-        let signed = Directory::open(&self.dir).and_then(|directory| directory.site().sign_answer(&[], &[]));
-        signed.is_ok()
+    /// Whether the token with the authority's key does not sign, and why. All else may pass.
+    fn has_lost_key(&self) -> bool {
+        let checked = Directory::open(&self.dir).and_then(|directory| directory.site().check_key());
+        let lost = checked.err().filter(|error| matches!(error.reason(), Error::Token(_)));
+        lost.inspect(|error| tracing::warn!("{error}")).is_some()
     }
 
     fn answer(&mut self, question: Question) -> Answer {
@@ -342,6 +352,15 @@ impl Signer {
         }
         done
     }
+}
+
+/// Whether who asked waits no more. Of what took him too long he has been told so, and gives the
+/// order again.
+fn is_gone(stream: &UnixStream) -> io::Result<bool> {
+    stream.set_nonblocking(true)?;
+    let heard = (&mut &*stream).read(&mut [0]);
+    stream.set_nonblocking(false)?;
+    Ok(matches!(heard, Ok(0)))
 }
 
 /// What who asks hears of an error, and what the log.
