@@ -15,6 +15,10 @@ KEY = f"pkcs11:token=site;object=authority?module-path=/usr/lib/softhsm/libsofth
       f"&pin-source=file:/etc/ringwall/pin&x-files={TOKENS}"
 UNITS = "ringwall-signer ringwall-site"
 MEMBER = "http://127.0.0.1:2379"
+# Its presets name localhost, which such a small machine does not know.
+ETCD = f"ETCD_LISTEN_CLIENT_URLS={MEMBER}\nETCD_ADVERTISE_CLIENT_URLS={MEMBER}\n" \
+       "ETCD_LISTEN_PEER_URLS=http://127.0.0.1:2380\nETCD_INITIAL_ADVERTISE_PEER_URLS=http://127.0.0.1:2380\n" \
+       "ETCD_INITIAL_CLUSTER=a=http://127.0.0.1:2380\n"
 
 
 class Service(Case):
@@ -72,6 +76,7 @@ class Service(Case):
             raise Failed(f"the daemon has other keys: {host.status()['identity']}")
 
     def move_to_etcd(self, site):
+        site.put("/etc/default/etcd", ETCD, "644")
         site.must("systemctl enable --now etcd && sync", 120)
         said = site.must(f"ringwall site repository import --etcd {MEMBER}", 120)
         # What it says is to be typed next.
