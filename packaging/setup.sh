@@ -18,7 +18,8 @@ demo_packages="iproute2 iputils-ping util-linux ethtool tcpdump dnsmasq-base udh
 # clients and relays of other people, which S-DHCP must leave working, the members that tests of the shared repository start (etcd),
 # who looks at what is behind a gateway (nmap, p0f), the IPsec that a shield stands in front of (strongSwan), a network stack that
 # stands behind a gateway and reads what it lets through (lwIP), the compiler of the program in the kernel, to compare, and the
-# checker of models (SPIN). A token of PKCS#11 in files has an authority's key (SoftHSM). Prometheus scrapes daemons, and its tool reads what is shipped for it.
+# checker of models (SPIN). A token of PKCS#11 in files has an authority's key (SoftHSM). Prometheus
+# scrapes daemons, and its tool reads what is shipped for it.
 test_packages="openssl softhsm2 opensc spin prometheus strace tshark nmap p0f liblwip-dev clang-14 \
     kea-dhcp4-server isc-dhcp-server isc-dhcp-relay dhcpcd-base etcd-server \
     strongswan-starter strongswan-charon strongswan-swanctl libcharon-extra-plugins libstrongswan-extra-plugins \

@@ -11,7 +11,8 @@ kernel=$2
 tree=$directory/tree-$kernel
 part=$tree.part
 packages="initramfs-tools zstd network-manager dhcpcd ifupdown wpasupplicant hostapd iw wireless-regdb \
-isc-dhcp-client dnsmasq-base etcd-server softhsm2 charon-systemd strongswan-swanctl libstrongswan-standard-plugins wireguard-tools iperf3"
+isc-dhcp-client dnsmasq-base etcd-server softhsm2 charon-systemd strongswan-swanctl \
+libstrongswan-standard-plugins wireguard-tools iperf3"
 
 mounted=""
 unmount() {

@@ -41,7 +41,6 @@ class Service(Case):
         restart([site])
         self.row["reached_after_s"] = await_both_reached(site, host, "with etcd, after a boot")
         self.renew(site, host)
-        # Unlike a daemon it has no card that a stranger sends frames to.
         for unit in UNITS.split():
             check_exposure(site, unit)
 

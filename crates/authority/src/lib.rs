@@ -1,10 +1,12 @@
 //! The site: its keys, and the certificates it gives to hosts.
 //!
-//! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into certificates; it touches
-//! no file, reads no clock (callers pass Unix seconds) and draws no randomness (callers pass a [`Random`]). [`directory`]
-//! keeps a site in files, [`key`] the authority's key there or in a token, [`enrolment`] is the host's half of it, and [`files`] writes so that nothing is ever half done.
-//! [`lease`] is a DHCP server's half: the certificates of its clients. [`repository`] keeps the hosts whose keys the distributors of S-ARP give out.
-//! [`rollout`] is what reports of hosts come to.
+//! Issuing and storing are apart. [`site`] holds the authority in memory and turns requests into
+//! certificates. It touches no file, reads no clock (callers pass Unix seconds) and draws no
+//! randomness (callers pass a [`Random`]). [`directory`] keeps a site in files, and [`files`] writes
+//! so that nothing is ever half done. [`key`] is the authority's key, there or in a token.
+//! [`enrolment`] is the host's half, [`lease`] a DHCP server's: the certificates of its clients.
+//! [`repository`] keeps the hosts whose keys the distributors of S-ARP give out. [`rollout`] is what
+//! reports of hosts come to.
 //!
 //! It trusts the manager who calls it: what a request asks for is granted because he passes it here.
 

@@ -109,8 +109,8 @@ impl Directory {
     }
 }
 
-/// As [`Directory::restore`], of a site whose key is in the token at `key`. A backup does not decide by itself which
-/// library runs here: who keeps it may have changed it.
+/// As [`Directory::restore`], of a site whose key is in the token at `key`. A backup does not decide
+/// by itself which library runs here: who keeps it may have changed it.
 ///
 /// # Errors
 /// As there; [`Error::KeyInToken`], [`Error::KeyInBackup`] or [`Error::Token`].

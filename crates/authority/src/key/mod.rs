@@ -30,8 +30,8 @@ impl Key {
         Ok(Key::Here(pair, pem::encode(pem::PRIVATE_KEY, der)))
     }
 
-    /// The one that the text of the authority's key file means: a key in PEM, or the URI of one in a
-    /// token.
+    /// The one that the text of the authority's key file means: a key in PEM, or the URI of one in
+    /// a token.
     pub(crate) fn from_text(text: &str) -> Result<Key, Error> {
         if TokenUri::is_meant(text) {
             let uri = text.trim().parse().map_err(TokenError::from_uri)?;

@@ -93,7 +93,7 @@ fn with_session(
         return Ok(Arc::clone(known));
     }
     let open = || {
-        let library = opened.library(&uri.module)?;
+        let library = opened.module(&uri.module)?;
         let slot = slot_of(&library, uri)?;
         let session = begin(&library, slot).map_err(|error| error.to_string())?;
         log_in(&library, slot, &session, uri)?;
@@ -107,7 +107,7 @@ fn with_session(
 }
 
 impl Opened {
-    fn library(&mut self, path: &Path) -> Result<Pkcs11, What> {
+    fn module(&mut self, path: &Path) -> Result<Pkcs11, What> {
         if let Some(known) = self.libraries.get(path) {
             return Ok(known.clone());
         }

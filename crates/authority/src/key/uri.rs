@@ -64,16 +64,13 @@ impl TokenUri {
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), BadUri> {
-        let whole = || whole_path(&value).ok_or_else(|| BadUri::Malformed(name.to_owned()));
+        let whole = |text: &str| whole_path(text).ok_or_else(|| BadUri::Malformed(name.to_owned()));
         match name {
             "token" => self.token = value,
             "object" => self.object = value,
-            "module-path" => self.module = whole()?,
-            FILES => self.files = Some(whole()?),
-            "pin-source" => {
-                let file = whole_path(value.strip_prefix("file:").unwrap_or(&value));
-                self.pin_file = Some(file.ok_or_else(|| BadUri::Malformed(name.to_owned()))?);
-            }
+            "module-path" => self.module = whole(&value)?,
+            FILES => self.files = Some(whole(&value)?),
+            "pin-source" => self.pin_file = Some(whole(value.strip_prefix("file:").unwrap_or(&value))?),
             "pin-value" => return Err(BadUri::PinValue),
             // It says what is looked for anyhow.
             "type" if value == "private" => {}

@@ -190,7 +190,7 @@ fn grant_signer(site: &Path, directory: &Path) -> io::Result<()> {
         fs::write(place.join(PEERS), format!("{}PrivateNetwork=no\n", speaking_with(&members)))?;
     }
     let Some(token) = token_of(site).ok().flatten() else { return Ok(()) };
-    // As systemd quotes what it takes for a specifier.
+    // systemd takes a percent sign for the beginning of a specifier.
     let quoted = |sign: &str, path: &Path| format!("\"{sign}{}\"", path.display().to_string().replace('%', "%%"));
     if let Some(files) = &token.files {
         fs::create_dir_all(&place)?;
@@ -219,9 +219,9 @@ fn of_records(records: &Records) -> BTreeSet<IpAddr> {
     peers
 }
 
-/// The generator: in `directory`, the signer gets what its repository asks for, and each other unit
-/// what its configuration in `configurations` does; `namespace` is the drop-in of those that need one. A file that cannot be read leaves its
-/// unit confined, and the daemon says why when it starts.
+/// The generator: in `directory`, the signer gets what its site asks for, and each other unit what
+/// its configuration in `configurations` does; `namespace` is the drop-in of those that need one. A
+/// file that cannot be read leaves its unit confined, and the daemon says why when it starts.
 pub(super) fn generate(configurations: &Path, directory: &Path, namespace: &Path) -> Result<(), Failure> {
     let Ok(entries) = fs::read_dir(configurations) else { return Ok(()) };
     let wrong = |error: io::Error| Failure::file(directory, error, "give a new directory");

@@ -251,8 +251,8 @@ pub(crate) enum SiteCommand {
     /// Sign for the site's service: renewals, and what tokens were preapproved for (needs root)
     ///
     /// It alone of the service has the authority's key. It has no network but for a repository in
-    /// etcd, reaches no file but those of the site, and grants nothing that a manager has not decided
-    /// before.
+    /// etcd. It reaches no file but those of the site and of its token, and grants nothing that a
+    /// manager has not decided before.
     ///   systemctl enable --now ringwall-signer.service
     #[command(verbatim_doc_comment)]
     Signer(SignerArguments),

@@ -1,10 +1,10 @@
 //! `ringwall site signer`: the process that has the authority's key for the site's service
 //! (docs/decisions/0095-a-signer-of-its-own.md).
 //!
-//! It has no network, but for a repository in etcd, and reaches no file but the site's. It reads one question at a time from a
-//! Unix socket: a renewal or an application with a token, of which it grants what a manager has
-//! decided before, or an operator's order under his own signature. What it signs is in the site's
-//! record before it answers.
+//! It has no network, but for a repository in etcd. It reaches no file but the site's, and those of
+//! a token in files. It reads one question at a time from a Unix socket: a renewal or an application
+//! with a token, of which it grants what a manager has decided before, or an operator's order under
+//! his own signature. What it signs is in the site's record before it answers.
 //!
 //! - `asking.rs`: how the service puts a question; `pace.rs`: how many are answered; `refused.rs`:
 //!   orders that are counted as refused.
