@@ -373,6 +373,9 @@ drop_reasons! {
     FlowsOfNetwork, "flows-of-network",
         "A TCP connection beyond the share of its IPv6 network, or an adopted one beyond its host's.",
         "See `events` for the network; where it is one of many hosts, lower shares.flows.";
+    AddressNotValidated, "address-not-validated",
+        "A TCP SYN of an untrusted host that has not shown that it receives, while many connections are half open.",
+        "Nothing: the gateway has asked that host. See `events` and the attack `syn-flood`.";
     GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
         "Nothing: `ringwall status` says which of the two is active.";
     PairMessage, "pair-message", "A message between the gateways of a pair that was forged, repeated, or cut short.",

@@ -11,6 +11,7 @@
 
 mod checksum;
 mod context;
+mod departure;
 mod emit;
 mod encapsulation;
 mod ethernet;

@@ -106,6 +106,15 @@ pub const EXTENSION_HEADERS_MAX: usize = 5;
 /// How long a connection may take from one segment of its handshake to the next: longer than the gap between the first five
 /// SYNs of a host that tries again (1, 2, 4, 8 and 16 s).
 pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a challenge is good, at least, by which a host shows that it receives; at most twice that.
+/// A host repeats its SYN within 32 s, five times.
+pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(32);
+/// How long an address counts as validated after it last opened a connection.
+pub const VALIDATED_LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// Connections that a validated address may have half open before it is challenged again.
+pub const VALIDATED_CONNECTIONS: u8 = 32;
+/// Addresses that are remembered as validated, 24 bytes each, and as many single connections.
+pub const VALIDATED_MAX: usize = 1 << 16;
 /// How long the two sides of a connection that is older than the keys may say what does not agree, before it is ended. In
 /// that time a host has sent the first unacknowledged byte again at least twice (RFC 6298, section 2).
 pub const PROOF_TIME: Duration = Duration::from_secs(5);

@@ -77,7 +77,13 @@ impl Scrubber {
     /// How many TCP connections are remembered, those included that have just ended.
     #[must_use]
     pub fn flow_count(&self) -> usize {
-        self.stages.flows.len()
+        self.stages.flows.counts().0
+    }
+
+    /// How many of them have not completed their handshake.
+    #[must_use]
+    pub fn half_open_count(&self) -> usize {
+        self.stages.flows.counts().1
     }
 
     /// Bytes of memory that connections hold for unacknowledged data.

@@ -158,13 +158,16 @@ pub struct FlowLimits {
     /// The same of memory for retained data, [`SOURCE_MEMORY_MIN_BYTES`](limits::SOURCE_MEMORY_MIN_BYTES)
     /// in any case.
     pub memory_part: u32,
+    /// With as many half-open connections an untrusted host shows that it receives before another
+    /// one begins; never if `None`.
+    pub half_open: Option<usize>,
 }
 
 impl FlowLimits {
     /// At most `max`, and the usual share for each host.
     #[must_use]
     pub fn at_most(max: usize) -> FlowLimits {
-        FlowLimits { max, source_part: limits::SOURCE_PART, memory_part: limits::SOURCE_MEMORY_PART }
+        FlowLimits { max, source_part: limits::SOURCE_PART, memory_part: limits::SOURCE_MEMORY_PART, half_open: None }
     }
 }
 

@@ -7,9 +7,10 @@ use bump::{DropReason, Fate, Instant, Ledger, Sink};
 use wire::layer::protocol;
 
 use crate::context::Context;
+use crate::departure::Departure;
 use crate::exchange::Exchanges;
 use crate::fingerprint::Fingerprint;
-use crate::icmp::pace::{Delayed, Departure, Pace};
+use crate::icmp::pace::{Delayed, Pace};
 use crate::keys::{Key, Keys};
 use crate::packet::Packet;
 use crate::settings::Settings;
@@ -93,13 +94,14 @@ impl Stages {
                 emit::packet(packet, mtu, to, &mut frames, &mut self.scratch)?;
                 self.delayed.hold(at, from, frames.take())
             }
+            Departure::Never => Ok(Fate::Consumed),
         }
     }
 
     /// The transport stage, by protocol.
     fn transport(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<Departure, DropReason> {
         match packet.ip.protocol() {
-            protocol::TCP => self.flows.scrub(context, packet)?,
+            protocol::TCP => return self.flows.scrub(context, packet),
             // A part that nobody joined: what it carries is no header.
             _ if packet.ip.fragment().is_some() => {}
             protocol::UDP => udp::scrub(context, packet, &mut self.exchanges)?,

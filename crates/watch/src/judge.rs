@@ -103,6 +103,7 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::IpAddress => (Kind::SpoofedSource, SOME),
         Why::FragmentConflict => (Kind::Evasion, 1),
         Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
+        Why::AddressNotValidated => (Kind::SynFlood, MANY),
         _ => return None,
     })
 }
@@ -113,6 +114,8 @@ fn by_reason(case: &Case<'_>) -> Option<Finding> {
         (Kind::SpoofedSource | Kind::Evasion | Kind::ConnectionFlood, Some(ip)) => {
             Party { ip: Some(ip), ..Party::default() }
         }
+        // Each of a flood's addresses may be spoofed, and the next is another.
+        (Kind::SynFlood, _) => Party::default(),
         _ => case.arp().and_then(|arp| case.around.owner(arp.sender_ip.into())).map_or_else(
             || case.around.holder(case.header.source).map_or_else(Party::default, |known| known.party(None)),
             |owner| owner.party(None),

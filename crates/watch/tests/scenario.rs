@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use bump::record::{HardwareAddress, Kind, Phase, Record};
+use bump::record::{HardwareAddress, Kind, Party, Phase, Record};
 use bump::{DropReason, Fate, Instant, Ledger, Side};
 use proptest::prelude::*;
 use watch::{Around, Known, Look, Watch, attacks};
@@ -220,6 +220,7 @@ fn each_kind_is_told_from_the_others() {
         (DropReason::IpAddress, udp(LIAR, Ipv4Addr::LOCALHOST, (9, 9)), 9, Kind::SpoofedSource),
         (DropReason::FragmentConflict, udp(LIAR, ip(66), (9, 9)), 1, Kind::Evasion),
         (DropReason::FlowsOfSource, udp(LIAR, ip(66), (9, 9)), 9, Kind::ConnectionFlood),
+        (DropReason::AddressNotValidated, udp(LIAR, ip(66), (9, 9)), 40, Kind::SynFlood),
     ];
     for (reason, bytes, count, kind) in cases {
         let mut scene = Scene::new();
@@ -232,6 +233,20 @@ fn each_kind_is_told_from_the_others() {
         let wanted: &[Kind] = if count == 0 { &[] } else { &[kind] };
         assert_eq!(kinds, wanted, "{}", reason.word());
     }
+}
+
+/// Of a flood each address may be spoofed: nobody is accused by one, and it is one attack.
+#[test]
+fn a_flood_of_syns_in_many_names_is_one_attack_without_a_claim() {
+    let mut scene = Scene::new();
+    for number in 0..200 {
+        scene.drop(DropReason::AddressNotValidated, &udp(LIAR, ip(number), (9, 9)));
+        scene.pass(1);
+    }
+    let opened = scene.opened();
+    let [attack] = &opened[..] else { panic!("{opened:?}") };
+    assert_eq!((attack.kind, &attack.claimed), (Kind::SynFlood, &Party::default()));
+    assert!(attack.source.mac.is_some() && attack.target.ip.is_some(), "{attack:?}");
 }
 
 #[test]

@@ -105,6 +105,10 @@ kinds! {
         "Its new connections are refused, those of others are not. `ringwall gate flows --address` \
          lists what it holds; block it in front of the gateway. Where many hosts stand behind the \
          address, lower shares.flows.";
+    SynFlood, "syn-flood", Warning,
+        "{source} asks {target} for connections in the name of addresses that have not shown that they receive.",
+        "Hosts that answer the gateway's question get through, all others are refused. Find who sends \
+         by the hardware address, which is that of the last router; who provides that line can filter.";
 }
 
 /// The page about all kinds.

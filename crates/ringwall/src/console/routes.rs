@@ -80,7 +80,7 @@ pub(super) fn fingerprint(look: &Look) -> io::Result<u64> {
         daemon.verdict().line(daemon.interface()).hash(&mut hasher);
         daemon.drops().map(|(_, drops)| drops).hash(&mut hasher);
         daemon.host().map(|status| status.peers).hash(&mut hasher);
-        daemon.gate().map(|status| status.flows).hash(&mut hasher);
+        daemon.gate().map(|status| status.flows.all).hash(&mut hasher);
         if let Some(account) = daemon.account() {
             let attacks = account.attacks();
             attacks.open.iter().for_each(|attack| (attack.number, attack.count).hash(&mut hasher));

@@ -13,10 +13,11 @@ use wire::icmp::{CHECKSUM, CODE, HEADER_LEN, PROTOCOL_V4, PROTOCOL_V6, REST};
 use wire::layer::protocol;
 
 use self::kind::{Error, Kind};
-use self::pace::{Departure, Pace};
+use self::pace::Pace;
 use self::quote::Quote;
 use crate::checksum::{fill, is_right};
 use crate::context::Context;
+use crate::departure::Departure;
 use crate::exchange::{Exchange, Exchanges, HEAD_LEN};
 use crate::ip::Ip;
 use crate::packet::Packet;

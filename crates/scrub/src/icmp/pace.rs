@@ -9,6 +9,7 @@ use wire::icmp::PROTOCOL_V4;
 
 use super::kind::Kind;
 use crate::context::Context;
+use crate::departure::Departure;
 use crate::keys::{Key, Subject};
 use crate::lately::Lately;
 use crate::limits;
@@ -19,13 +20,6 @@ use crate::settings::{IcmpTiming, Settings};
 /// What the key is asked for here.
 const PAIR: u8 = 2;
 const DELAY: u8 = 3;
-
-/// When a message may leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Departure {
-    Now,
-    At(Instant),
-}
 
 /// The pace of all pairs of hosts.
 #[derive(Debug)]

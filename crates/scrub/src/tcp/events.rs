@@ -40,6 +40,11 @@ pub enum Event {
         /// Which.
         source: Network,
     },
+    /// Many connections are half open, and untrusted hosts show that they receive before another begins.
+    ValidatesAddresses {
+        /// How many.
+        half_open: usize,
+    },
     /// A segment was dropped because there is no memory for unacknowledged data.
     MemoryFull {
         /// The connection that met it.
@@ -57,6 +62,7 @@ pub(crate) enum Kind {
     FlowsFull,
     SourceFull,
     SourceMemoryFull,
+    ValidatesAddresses,
     MemoryFull,
 }
 

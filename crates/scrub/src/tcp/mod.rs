@@ -43,6 +43,7 @@ mod stream;
 mod table;
 mod timestamps;
 mod told;
+mod validation;
 mod work;
 
 use std::ops::RangeInclusive;
@@ -51,6 +52,7 @@ use bump::{DropReason, Instant, Side, time};
 use wire::layer::protocol;
 
 use crate::context::Context;
+use crate::departure::Departure;
 use crate::ip::Ip;
 use crate::keys::{self, Keys};
 use crate::limits::BLOCKED_MAX;
@@ -71,6 +73,7 @@ use place::{Index, Place};
 use segment::{Segment, flag};
 use shift::Shift;
 use table::Table;
+use validation::Validation;
 use work::{Work, seconds};
 
 pub use ended::{Came, FlowEnd, Over};
@@ -101,6 +104,7 @@ pub(crate) struct Flows {
     parking: Parking,
     /// What is over.
     ends: Ends,
+    validation: Validation,
 }
 
 /// The rules of this room.
@@ -120,25 +124,33 @@ impl Flows {
             changes: Changes::default(),
             parking: Parking::default(),
             ends: Ends::default(),
+            validation: Validation::new(settings, keys),
         }
     }
 
     /// Judges the segment in `packet`, if it carries one, and puts it there as fields. What the scrubber itself wants sent
     /// waits in [`made`](Flows::made), whatever becomes of the packet.
-    pub(crate) fn scrub(&mut self, context: &mut Context<'_>, packet: &mut Packet<'_>) -> Result<(), DropReason> {
+    pub(crate) fn scrub(
+        &mut self,
+        context: &mut Context<'_>,
+        packet: &mut Packet<'_>,
+    ) -> Result<Departure, DropReason> {
         self.made.clear();
         if !self.is_active || packet.ip.protocol() != protocol::TCP || packet.ip.fragment().is_some() {
-            return Ok(());
+            return Ok(Departure::Now);
         }
-        let Transport::Bytes(bytes) = &mut packet.transport else { return Ok(()) };
+        let Transport::Bytes(bytes) = &mut packet.transport else { return Ok(Departure::Now) };
         let mut segment = segment::read(context, &packet.ip, packet.checksum, std::mem::take(bytes))?;
         let key = Key::of(context.from, &packet.link, &packet.ip, segment.source_port, segment.destination_port);
         let piece_len = packet.gso.map_or(segment.data().len(), |gso| usize::from(gso.size));
-        let judged = header::judge(context, &mut segment)
-            .and_then(|()| self.track(context, &key, &mut packet.ip, &mut segment, piece_len));
+        let has_header = header::judge(context, &mut segment);
+        if has_header.is_ok() && self.validation.hear(context, &key, &segment) {
+            return Ok(Departure::Never);
+        }
+        let judged = has_header.and_then(|()| self.track(context, &key, &mut packet.ip, &mut segment, piece_len));
         self.sever_if_told(context, &key, judged)?;
         leave(context, packet, segment);
-        Ok(())
+        Ok(Departure::Now)
     }
 
     /// Finds the connection and lets it judge the segment.
@@ -197,6 +209,9 @@ impl Flows {
             self.remove(index);
             return Err(reason);
         }
+        if begun_by == Some((Side::UNTRUSTED, false)) {
+            self.validation.completed(context.now, key);
+        }
         self.touch(index, context.now);
         Ok(())
     }
@@ -232,7 +247,14 @@ impl Flows {
         if !known.is_some_and(|flow| flow.is_held_by(context.from)) {
             self.within_share(context, key, (context.from, false))?;
         }
-        Ok(true)
+        let half_open = self.table.len_of(Class::HalfOpen);
+        let admitted = self.validation.admit(context, key, segment, half_open);
+        admitted.map(|()| true).map_err(|challenge| {
+            let event = Event::ValidatesAddresses { half_open };
+            self.events.report_rarely(context.now, events::Kind::ValidatesAddresses, event);
+            self.made.extend(challenge);
+            DropReason::AddressNotValidated
+        })
     }
 
     /// Enters a connection that may begin with a segment.
@@ -466,9 +488,9 @@ impl Flows {
         self.table.iter().map(move |flow| flow.report(seconds(now)))
     }
 
-    /// How many connections are remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.table.len_and_max().0
+    /// How many connections are remembered, and how many of them are half open.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.table.len_and_max().0, self.table.len_of(Class::HalfOpen))
     }
 
     /// Bytes of memory that connections hold for unacknowledged data.

@@ -248,6 +248,42 @@ fn a_flood_of_syns_leaves_established_connections_going() {
     });
 }
 
+/// Half-open connections with which addresses are validated.
+const VALIDATED_FROM: usize = 64;
+const HONEST: usize = 10;
+
+#[test]
+fn a_flood_of_syns_ends_at_the_gateway_and_hosts_that_answer_get_through() {
+    perform_between_alone(&format!("[shares]\nhalf_open = {VALIDATED_FROM}"), |path| {
+        pin_neighbours(path)?;
+        let address = SocketAddr::from((TRUSTED, 5011));
+        let _listener = path.trusted.enter(|| TcpListener::bind(address).map_err(Failure::io("listening")))?;
+        let directory = path.run.directory();
+        let syns = "tcp[tcpflags] == tcp-syn";
+        let watch = Watch::start_matching(&path.trusted, HOST_INTERFACE, Direction::In, &directory, "syns", syns)?;
+        let flood = Flood::start(path, |random, frame| {
+            let ports = [1024 | random.number() as u16, 5011];
+            frame.extend(segment([anybody(random), TRUSTED], ports, wire::tcp::flag::SYN));
+        })?;
+        process::until("ten thousand of them", PATIENCE, || {
+            Ok(path.status()?["drops"]["address-not-validated"].as_u64() > Some(10_000))
+        })?;
+        let open = || path.untrusted.enter(|| Ok::<_, Failure>(TcpStream::connect_timeout(&address, PATIENCE).ok()));
+        let opened = (0..HONEST).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+        assert!(opened.iter().all(Option::is_some), "{opened:?}");
+        process::until("the attack", SOON, || {
+            Ok(path.status()?["attacks"].as_array().is_some_and(|all| {
+                all.iter().any(|one| one["kind"] == "syn-flood" && one["target"]["ip"] == TRUSTED.to_string())
+            }))
+        })?;
+        drop(flood);
+        assert!(path.status()?["frames"]["consumed"].as_u64() > Some(0), "{}", path.status()?["frames"]);
+        let reached = watch.stop()?.len();
+        assert!((HONEST..=VALIDATED_FROM + 2 * HONEST).contains(&reached), "{reached} came to the host");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_flood_of_fragments_leaves_established_connections_going() {
     perform_between_alone(SMALL_TABLES, |path| {

@@ -186,7 +186,7 @@ impl Gate {
             preset: clean(&status.preset),
             changed: status.changed_rules.iter().map(|(rule, does)| (clean(rule), clean(does))).collect(),
             cards: cards.into_iter().filter_map(card).collect(),
-            flows: number(status.flows as u64),
+            flows: number(status.flows.all as u64),
             memory: number(status.memory.held as u64),
             rules: counted(&status.rules),
             drops: counted(&status.drops),

@@ -85,7 +85,7 @@ fn gate(daemon: &Daemon) -> Option<Gate> {
     let status = daemon.gate()?;
     Some(Gate {
         interface: clean(&status.interface),
-        flows: number(status.flows as u64),
+        flows: number(status.flows.all as u64),
         dropped: number(status.frames.dropped),
         acted: number(status.rules.values().sum()),
     })

@@ -17,7 +17,7 @@ use super::kind::{Order, PairOrder, Scrubbed, Scrubbing};
 use super::orders;
 use super::paired;
 use super::paired::report::PairReport;
-use super::parts::{GateCard, GateFrames, GateMemory, GateStatus};
+use super::parts::{GateCard, GateFlows, GateFrames, GateMemory, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward, unix_ms};
@@ -287,10 +287,10 @@ impl Ward for Cards {
     fn status(&self, being: &Being, snapshot: &Snapshot<Scrubbed>) -> Answer {
         let mut counters = ports(snapshot, Cards::SIDES);
         let mut rules = BTreeMap::new();
-        let (mut flows, mut memory, mut pair) = (0, GateMemory::default(), None);
+        let (mut flows, mut memory, mut pair) = (GateFlows::default(), GateMemory::default(), None);
         if let Some(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
-            flows = scrubbing.flows;
+            flows = GateFlows { all: scrubbing.flows, half_open: scrubbing.half_open };
             memory = GateMemory { held: scrubbing.memory_bytes, idle: scrubbing.memory_idle_bytes };
             pair = scrubbing.pair.as_ref().map(PairReport::status);
             if let Some(mirror) = scrubbing.mirror {

@@ -63,6 +63,9 @@ pub(crate) struct Shares {
     pub(crate) flows: Bounded<0, PART_MAX>,
     /// The same of the free memory for unacknowledged data.
     pub(crate) memory: Bounded<0, PART_MAX>,
+    /// With as many half-open connections untrusted addresses are validated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) half_open: Option<Bounded<0, FLOWS_MAX>>,
 }
 
 impl Default for Shares {
@@ -70,6 +73,7 @@ impl Default for Shares {
         Shares {
             flows: Bounded::of_preset(scrub::limits::SOURCE_PART.into()),
             memory: Bounded::of_preset(scrub::limits::SOURCE_MEMORY_PART.into()),
+            half_open: None,
         }
     }
 }
@@ -79,6 +83,7 @@ impl Shares {
     pub(crate) fn enter(&self, limits: &mut FlowLimits) {
         let part = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         (limits.source_part, limits.memory_part) = (part(self.flows.get()), part(self.memory.get()));
+        limits.half_open = self.half_open.map(|many| many.size());
     }
 }
 

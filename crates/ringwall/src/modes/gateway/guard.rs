@@ -41,6 +41,11 @@ impl Guard<Scrubbed> for Scrubber {
                             (shares.memory)";
                 return of_source("source-memory-full", source, what);
             }
+            Event::ValidatesAddresses { half_open } => {
+                let what = "connections are half open: untrusted hosts show that they receive before another begins \
+                            (shares.half_open)";
+                ("validates-addresses", format!("{half_open} {what}"))
+            }
             Event::MemoryFull { flow } => {
                 let what =
                     "no memory for unacknowledged data: raise gate.memory_max_bytes, or see `ringwall gate flows`";
@@ -61,6 +66,7 @@ impl Guard<Scrubbed> for Scrubber {
             pair: None,
             waits: self.waits(),
             flows: self.flow_count(),
+            half_open: self.half_open_count(),
             memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
             memory_idle_bytes: self.idle_bytes(),
         }))

@@ -33,6 +33,8 @@ pub(crate) struct Scrubbing {
     pub(crate) waits: scrub::Waits,
     /// Connections that are remembered.
     pub(crate) flows: usize,
+    /// Those of them that have not completed their handshake.
+    pub(crate) half_open: usize,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.
     pub(crate) memory_bytes: usize,
     /// Memory that waits to be used again for unacknowledged data, in bytes.

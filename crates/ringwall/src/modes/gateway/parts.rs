@@ -37,8 +37,8 @@ pub(crate) struct GateStatus {
     /// What was found out about the kernel.
     pub(crate) probes: BTreeMap<String, String>,
     pub(crate) frames: GateFrames,
-    /// TCP connections that are remembered.
-    pub(crate) flows: usize,
+    #[serde(flatten)]
+    pub(crate) flows: GateFlows,
     #[serde(flatten)]
     pub(crate) memory: GateMemory,
     /// How the pair is, where there are two.
@@ -51,6 +51,17 @@ pub(crate) struct GateStatus {
     pub(crate) warnings: Vec<String>,
     #[serde(flatten)]
     pub(crate) attacks: Attacks,
+}
+
+/// TCP connections through a gateway.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct GateFlows {
+    /// All that are remembered.
+    #[serde(rename = "flows")]
+    pub(crate) all: usize,
+    /// Those that have not completed their handshake.
+    #[serde(default, rename = "flows_half_open")]
+    pub(crate) half_open: usize,
 }
 
 /// Memory of a gateway, in bytes.
@@ -194,7 +205,8 @@ impl Account for GateStatus {
         lines.extend(self.frames.lines());
         let GateMemory { held, idle } = self.memory;
         let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
-        lines.push(format!("TCP connections: {}; {memory}", self.flows));
+        let GateFlows { all, half_open } = self.flows;
+        lines.push(format!("TCP connections: {all}, of which {half_open} are half open; {memory}"));
         for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
             lines.push(title.to_owned());
             lines.extend(count_lines(counts));
@@ -225,7 +237,9 @@ impl Account for GateStatus {
             let help = "How often each rule of the gateway acted.";
             families.count("ringwall_gate_rule_actions", help, &[("rule", rule)], *count);
         }
-        families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows as u64);
+        families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows.all as u64);
+        let help = "TCP connections that have not completed their handshake.";
+        families.gauge("ringwall_gate_half_open_flows", help, &[], self.flows.half_open as u64);
         let help = "Memory for unacknowledged data and fragments, in use and kept for the next.";
         for (use_of, bytes) in [("held", self.memory.held), ("idle", self.memory.idle)] {
             families.gauge("ringwall_gate_memory_bytes", help, &[("use", use_of)], bytes as u64);

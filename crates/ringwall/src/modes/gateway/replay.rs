@@ -129,6 +129,8 @@ impl ReplayArgs {
         let preset = self.preset.unwrap_or(gate.preset);
         let mut settings = Gate { preset, ..gate }.settings(scrub::limits::MTU);
         shares.enter(&mut settings.flows);
+        // Nobody in a capture answers a challenge.
+        settings.flows.half_open = None;
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }

@@ -1,0 +1,227 @@
+//! Address validation: while many connections are half open, who opens one shows first that it
+//! receives.
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod tcp_support;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bump::{DropReason as Reason, Side};
+use scrub::limits::{CHALLENGE_LIFETIME, HALF_OPEN_TIMEOUT, VALIDATED_CONNECTIONS, VALIDATED_LIFETIME};
+use scrub::{Event, FlowLimits, Settings};
+
+use tcp_support::*;
+
+/// Half-open connections with which addresses are validated.
+const FROM: usize = 8;
+const C: u32 = CLIENT + 1;
+const S: u32 = SERVER + 1;
+
+fn validating(from: usize) -> Settings {
+    let flows = FlowLimits { half_open: Some(from), ..FlowLimits::at_most(1 << 12) };
+    Settings { flows, ..plain() }
+}
+
+fn host(number: u32) -> IpAddr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 0).to_bits() + number).into()
+}
+
+/// A gate under a flood of SYNs from addresses where nobody answers.
+fn flooded() -> Gate {
+    let mut gate = Gate::new(validating(FROM));
+    flood(&mut gate);
+    gate
+}
+
+/// SYNs of as many hosts as are admitted without having answered, and one more.
+fn flood(gate: &mut Gate) {
+    let honest = gate.ends.client;
+    for number in 0..FROM as u32 {
+        gate.ends.client = SocketAddr::new(host(number), 1024);
+        gate.client(seg(SYN, CLIENT, 0)).to_server();
+    }
+    gate.ends.client = SocketAddr::new(host(FROM as u32), 1024);
+    assert_eq!(gate.client(seg(SYN, CLIENT, 0)).dropped, Some(Reason::AddressNotValidated));
+    gate.ends.client = honest;
+}
+
+/// The number with which the client's SYN is answered.
+fn challenge(gate: &mut Gate) -> u32 {
+    let out = gate.client(seg(SYN, CLIENT, 0));
+    assert_eq!((out.dropped, out.inside.len()), (Some(Reason::AddressNotValidated), 0), "{out:?}");
+    let asked = out.to_client();
+    assert_eq!((asked.flags, asked.data.len(), asked.window), (SYN | ACK, 0, 0));
+    // What the client acknowledges to nobody, it resets.
+    assert_ne!(asked.acknowledgement, C);
+    asked.acknowledgement
+}
+
+/// Answers as RFC 9293, section 3.10.7.3, has it: `<SEQ=SEG.ACK><CTL=RST>`.
+fn answer(gate: &mut Gate, number: u32) {
+    let consumed = |gate: &Gate| gate.ledger().consumed[Side::UNTRUSTED as usize];
+    let before = consumed(gate);
+    let out = gate.client(seg(RST, number, 0));
+    assert_eq!(out, Out::default(), "it goes no further");
+    assert_eq!(consumed(gate), before + 1);
+}
+
+/// The rest of a handshake whose SYN went on.
+fn complete(gate: &mut Gate) {
+    gate.server(seg(SYN | ACK, SERVER, C)).to_client();
+    gate.client(seg(ACK, C, S)).to_server();
+}
+
+#[test]
+fn case_115_who_answers_gets_through_a_flood_and_nobody_else_does() {
+    let mut gate = flooded();
+    assert_eq!(gate.events(), [Event::ValidatesAddresses { half_open: FROM }]);
+    let number = challenge(&mut gate);
+    assert_eq!(challenge(&mut gate), number, "nothing is remembered of who asks, so it is asked the same");
+    answer(&mut gate, number);
+    assert_eq!(gate.client(seg(SYN, CLIENT, 0)).to_server().sequence, CLIENT);
+    complete(&mut gate);
+    assert_eq!(gate.client(seg(ACK | PSH, C, S).data(b"word")).to_server().data, b"word");
+    assert_eq!(gate.events(), [], "not again so soon");
+}
+
+#[test]
+fn without_a_flood_and_where_nobody_chose_it_no_one_is_asked() {
+    let mut gate = Gate::new(validating(FROM));
+    gate.open();
+    // Of this many, each in its own name, none is asked.
+    let mut by_default = Gate::new(plain());
+    for number in 0..1000 {
+        by_default.ends.client = SocketAddr::new(host(number), 1024);
+        by_default.client(seg(SYN, CLIENT, 0)).to_server();
+    }
+}
+
+#[test]
+fn a_trusted_host_is_never_asked() {
+    let mut gate = Gate::new(validating(0));
+    gate.server(seg(SYN, SERVER, 0)).to_client();
+    gate.client(seg(SYN | ACK, CLIENT, S)).to_server();
+    gate.server(seg(ACK, S, C)).to_client();
+}
+
+#[test]
+fn a_flood_that_ends_is_forgotten_and_so_is_an_answer_after_a_while() {
+    let mut gate = flooded();
+    gate.wait(HALF_OPEN_TIMEOUT + Duration::from_secs(2));
+    gate.client(seg(SYN, CLIENT, 0)).to_server();
+
+    let mut gate = Gate::new(validating(0));
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    gate.wait(VALIDATED_LIFETIME + Duration::from_secs(1));
+    challenge(&mut gate);
+}
+
+/// A challenge is good in the period in which it was made and in the next one.
+#[test]
+fn an_answer_may_be_late_but_not_old() {
+    for (later, is_good) in [(CHALLENGE_LIFETIME, true), (2 * CHALLENGE_LIFETIME, false)] {
+        let mut gate = Gate::new(validating(0));
+        let number = challenge(&mut gate);
+        gate.wait(later);
+        if is_good {
+            answer(&mut gate, number);
+            gate.client(seg(SYN, CLIENT, 0)).to_server();
+        } else {
+            gate.client(seg(RST, number, 0)).is_dropped_for(Reason::TcpNoConnection);
+            challenge(&mut gate);
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_worth_nothing_from_another_address_or_port_or_of_another_form() {
+    let mut gate = Gate::new(validating(0));
+    let honest = gate.ends.client;
+    let number = challenge(&mut gate);
+    for other in [SocketAddr::new(host(1), honest.port()), SocketAddr::new(honest.ip(), honest.port() + 1)] {
+        gate.ends.client = other;
+        gate.client(seg(RST, number, 0)).is_dropped_for(Reason::TcpNoConnection);
+        challenge(&mut gate);
+    }
+    gate.ends.client = honest;
+    for wrong in [seg(RST, number ^ 1, 0), seg(RST | ACK, number, 1), seg(ACK, number, S)] {
+        assert_eq!(gate.client(wrong).dropped, Some(Reason::TcpNoConnection));
+    }
+    // A trusted host cannot answer for it.
+    gate.server(seg(RST, number, 0)).is_dropped_for(Reason::TcpNoConnection);
+    challenge(&mut gate);
+}
+
+/// A validated host may open more connections, as many at a time as it completes.
+#[test]
+fn a_validated_address_opens_others_and_what_it_completes_does_not_count() {
+    let mut gate = Gate::new(validating(0));
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    for port in 0..4 * u16::from(VALIDATED_CONNECTIONS) {
+        gate.ends.client.set_port(2000 + port);
+        gate.client(seg(SYN, CLIENT, 0)).to_server();
+        complete(&mut gate);
+    }
+}
+
+/// Somebody spoofs the address of a validated host. What he uses up is what it may have half open
+/// beside the connections for which it answers.
+#[test]
+fn who_spoofs_a_validated_address_does_not_keep_its_host_out() {
+    let mut gate = Gate::new(validating(0));
+    let honest = gate.ends.client;
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    for port in 0..u16::from(VALIDATED_CONNECTIONS) {
+        gate.ends.client.set_port(2000 + port);
+        gate.client(seg(SYN, CLIENT, 0)).to_server();
+    }
+    gate.ends.client.set_port(3000);
+    let number = challenge(&mut gate);
+    // Before the host answers, and after it did, he takes all that the address may have.
+    answer(&mut gate, number);
+    for port in 0..u16::from(VALIDATED_CONNECTIONS) {
+        gate.ends.client.set_port(4000 + port);
+        gate.client(seg(SYN, CLIENT, 0)).to_server();
+    }
+    gate.ends.client.set_port(5000);
+    challenge(&mut gate);
+    gate.ends.client.set_port(3000);
+    gate.client(seg(SYN, CLIENT, 0)).to_server();
+    gate.ends.client = honest;
+    gate.client(seg(SYN, CLIENT, 0)).to_server();
+}
+
+/// An untrusted host of IPv6 may have any address of its network.
+#[test]
+fn a_network_of_ipv6_is_validated_as_one() {
+    let mut gate = Gate::new(validating(0));
+    gate.ends = Ends::v6();
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    let mut opened = 0;
+    for last in 0..2 * u16::from(VALIDATED_CONNECTIONS) {
+        gate.ends.client = format!("[2001:db8:1::a:{last:x}]:40000").parse().expect("an address");
+        opened += gate.client(seg(SYN, CLIENT, 0)).inside.len();
+    }
+    assert_eq!(opened, usize::from(VALIDATED_CONNECTIONS));
+    gate.ends.client = "[2001:db8:1:1::7]:40000".parse().expect("an address");
+    challenge(&mut gate);
+}
+
+/// The rest of the handshake works whatever the shift of the trusted host's numbers is.
+#[test]
+fn numbers_are_shifted_as_without_a_challenge() {
+    let flows = FlowLimits { half_open: Some(0), ..FlowLimits::at_most(1 << 12) };
+    let mut gate = Gate::new(Settings { flows, ..Settings::preset(scrub::Preset::Balanced) });
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    gate.client(seg(SYN, CLIENT, 0)).to_server();
+    let answered = gate.server(seg(SYN | ACK, SERVER, C)).to_client().clone();
+    assert_eq!(answered.acknowledgement, C);
+    let out = gate.client(seg(ACK, C, answered.sequence.wrapping_add(1)));
+    assert_eq!(out.to_server().acknowledgement, S);
+}
