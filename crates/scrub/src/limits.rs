@@ -109,11 +109,15 @@ pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a challenge is good, at least, by which a host shows that it receives; at most twice that.
 /// A host repeats its SYN within 32 s, five times.
 pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(32);
+/// Requests for connections that come to nothing count for one or two of these.
+pub const REQUEST_PERIOD: Duration = Duration::from_secs(15);
 /// How long an address counts as validated after it last opened a connection.
 pub const VALIDATED_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// Connections that a validated address may have half open before it is challenged again.
-pub const VALIDATED_CONNECTIONS: u8 = 32;
-/// Addresses that are remembered as validated, 24 bytes each, and as many single connections.
+/// Connections that a validated address may begin and not complete before it is challenged again.
+pub const VALIDATED_UNASKED: u8 = 32;
+/// Those that it may begin beside them, each with an answer of its own.
+pub const VALIDATED_ANSWERS: u8 = 64;
+/// Addresses that are remembered as validated, 32 bytes each, and as many single connections.
 pub const VALIDATED_MAX: usize = 1 << 16;
 /// How long the two sides of a connection that is older than the keys may say what does not agree, before it is ended. In
 /// that time a host has sent the first unacknowledged byte again at least twice (RFC 6298, section 2).

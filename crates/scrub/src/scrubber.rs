@@ -17,7 +17,7 @@ use crate::rule::Counters;
 use crate::settings::Settings;
 use crate::stages::{Exit, Stages};
 use crate::tcp::events::Event;
-use crate::tcp::{BadRecord, FlowEnd, FlowId, FlowReport, Parked, Told, Waits};
+use crate::tcp::{BadRecord, FlowCounts, FlowEnd, FlowId, FlowReport, Parked, Told, Waits};
 use crate::{emit, ethernet, ip};
 
 /// A scrubber between two sides.
@@ -74,29 +74,23 @@ impl Scrubber {
         self.stages.flows.missing()
     }
 
-    /// How many TCP connections are remembered, those included that have just ended.
+    /// How many TCP connections there are at `now`.
     #[must_use]
-    pub fn flow_count(&self) -> usize {
-        self.stages.flows.counts().0
-    }
-
-    /// How many of them have not completed their handshake.
-    #[must_use]
-    pub fn half_open_count(&self) -> usize {
-        self.stages.flows.counts().1
+    pub fn flow_counts(&self, now: Instant) -> FlowCounts {
+        self.stages.flows.counts(now)
     }
 
     /// Bytes of memory that connections hold for unacknowledged data.
     #[must_use]
     pub fn retained_bytes(&self) -> usize {
-        self.stages.flows.retained_bytes()
+        self.stages.flows.memory().used()
     }
 
     /// Bytes of memory that wait to be used again for unacknowledged data; with [`retained_bytes`](Scrubber::retained_bytes)
     /// never more than [`memory_max_bytes`](crate::Settings::memory_max_bytes).
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
-        self.stages.flows.idle_bytes()
+        self.stages.flows.memory().idle()
     }
 
     /// What became of segments that had to wait, after a takeover, until their receiver had answered.

@@ -69,8 +69,10 @@ pub const OPTION_ORDER: OptionOrder = [
 /// Which connections that are older than the scrubber are taken over when the trusted side shows that it knows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adopt {
-    /// None: they end.
+    /// None, and nobody is told.
     No,
+    /// None: they are ended for both sides when they are met.
+    End,
     /// Those whose numbers are the trusted host's own, to the byte. What else there is was shifted with keys that are lost, and
     /// is ended for both sides.
     Unshifted,
@@ -158,9 +160,9 @@ pub struct FlowLimits {
     /// The same of memory for retained data, [`SOURCE_MEMORY_MIN_BYTES`](limits::SOURCE_MEMORY_MIN_BYTES)
     /// in any case.
     pub memory_part: u32,
-    /// With as many half-open connections an untrusted host shows that it receives before another
-    /// one begins; never if `None`.
-    pub half_open: Option<usize>,
+    /// With as many connections that untrusted hosts began within half a minute and did not complete,
+    /// they show that they receive before another one begins; never if `None`.
+    pub half_open: Option<u32>,
 }
 
 impl FlowLimits {

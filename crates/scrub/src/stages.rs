@@ -55,8 +55,10 @@ impl Stages {
         mut packet: Packet<'_>,
         exit: &mut Exit<'_>,
     ) -> Result<Fate, DropReason> {
-        let departure = self.transport(context, &mut packet);
-        let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
+        let fate = match self.transport(context, &mut packet) {
+            Ok(Departure::Never) => Ok(Fate::Consumed),
+            departure => departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink)),
+        };
         if packet.ip.protocol() == protocol::TCP {
             self.send_made(context, &packet, exit);
         }

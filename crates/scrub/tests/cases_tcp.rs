@@ -623,7 +623,13 @@ fn case_94_a_connection_that_fell_silent_is_refused_also_where_connections_are_a
     let mut gate = Gate::established(settings);
     gate.client(said(C, b"root"));
     gate.wait(scrub::limits::ESTABLISHED_TIMEOUT + Duration::from_secs(1));
+    let out = gate.client(said(C, b"user"));
+    assert_eq!(out.dropped, Some(Reason::TcpNoConnection));
+    // Both hosts hear that it is over, once, each at exactly the number that it waits for.
+    let resets = [out.to_server(), out.to_client()].map(|seg| (seg.flags, seg.sequence, seg.data.len()));
+    assert_eq!(resets, [(RST | ACK, C + 4, 0), (RST | ACK, S, 0)]);
     gate.client(said(C, b"user")).is_dropped_for(Reason::TcpNoConnection);
+    gate.server(seg(ACK, S, C)).is_dropped_for(Reason::TcpNoConnection);
     assert_eq!(gate.scrubber.retained_bytes(), 0);
     assert_eq!(gate.client(seg(SYN, CLIENT - 7, 0)).to_server().flags, SYN);
 }

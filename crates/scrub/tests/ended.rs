@@ -46,7 +46,7 @@ fn a_connection_that_is_closed_has_one_record_of_what_passed() {
     assert_eq!(end.last_seen - end.opened, Duration::from_secs(7));
     gate.client(seg(ACK, C + 9, S + 11));
     gate.wait(Duration::from_secs(1000));
-    assert_eq!((gate.scrubber.flow_count(), ended(&mut gate)), (0, Vec::new()), "once");
+    assert_eq!((gate.scrubber.flow_counts(gate.now).all, ended(&mut gate)), (0, Vec::new()), "once");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_full_table_tells_of_what_it_forgets_and_a_flood_is_counted() {
     let (ends, left_out) = gate.scrubber.take_ended(1);
     assert!(ends.len() == MANY && ends.iter().all(|end| (end.came, end.over) == (Came::New, Over::Evicted)));
     // All but those that are still known.
-    let known = gate.scrubber.flow_count() as u64;
+    let known = gate.scrubber.flow_counts(gate.now).all as u64;
     assert_eq!(left_out, 200 - known - MANY as u64);
     gate.ends.client.set_port(300);
     gate.client(seg(SYN, CLIENT, 0));

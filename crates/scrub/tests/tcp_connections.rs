@@ -186,9 +186,59 @@ fn with_new_keys_a_connection_that_was_shifted_before_is_ended_and_no_byte_of_it
         // Both hosts hear it at exactly the number that they wait for.
         assert_eq!((out.to_client().flags, out.to_client().sequence), (RST | ACK, as_seen));
         assert_eq!((out.to_server().flags, out.to_server().sequence), (RST | ACK, C));
-        assert_eq!(gate.events(), [Event::Severed { rule: Rule::TcpHandshake, flow: gate.id() }]);
-        gate.server(seg(ACK, S, C).data(b"more")).is_dropped_for(Reason::FlowSevered);
+        assert_eq!(gate.events(), [Event::OlderEnded { count: 1 }]);
+        gate.server(seg(ACK, S, C).data(b"more")).is_dropped_for(Reason::TcpNoConnection);
+        // A host that keeps its port begins anew at once.
+        gate.client(seg(SYN, CLIENT + 5, 0)).to_server();
     }
+}
+
+/// A gateway that adopts nothing says so to both hosts at once, whoever speaks first and however the
+/// numbers were shifted before.
+#[test]
+fn without_adoption_older_connections_end_at_both_hosts_as_soon_as_both_were_heard() {
+    for (speaker, lost_shift) in [(Side::TRUSTED, 0), (Side::UNTRUSTED, 0), (Side::TRUSTED, 77), (Side::UNTRUSTED, 77)]
+    {
+        let mut gate = Gate::new(Settings { adopt: Adopt::End, ..balanced() });
+        let as_seen = S.wrapping_add(lost_shift);
+        let of_server = seg(ACK, S, C).data(b"hello");
+        let of_client = seg(ACK, C, as_seen).data(b"GET");
+        let (first, second) = if speaker == Side::TRUSTED { (of_server, of_client) } else { (of_client, of_server) };
+        let asked = gate.pass(speaker, &first);
+        let question = if speaker == Side::TRUSTED { asked.to_client() } else { asked.to_server() };
+        assert_eq!((question.flags, question.data.len()), (ACK, 0));
+        let out = gate.pass(speaker.other(), &second);
+        assert_eq!(out.dropped, Some(Reason::FlowSevered));
+        assert_eq!((out.to_client().flags, out.to_client().sequence), (RST | ACK, as_seen));
+        assert_eq!((out.to_server().flags, out.to_server().sequence), (RST | ACK, C));
+        gate.client(seg(ACK, C, as_seen).data(b"GET")).is_dropped_for(Reason::TcpNoConnection);
+        gate.client(seg(SYN, CLIENT + 5, 0)).to_server();
+    }
+}
+
+/// Who sends a segment of a connection that is none hears nothing, or a scan would find hosts.
+#[test]
+fn without_adoption_a_segment_of_no_connection_is_not_answered() {
+    let mut gate = Gate::new(Settings { adopt: Adopt::End, ..balanced() });
+    assert_eq!(gate.client(seg(ACK, C, S)).to_server().data.len(), 0);
+    gate.server(seg(RST, S, 0)).is_dropped_for(Reason::TcpNoConnection);
+    assert_eq!(gate.client(seg(ACK, C, S)).outside, []);
+}
+
+/// Of thousands that end as a gateway begins anew one event in ten seconds says how many there were.
+#[test]
+fn connections_that_end_with_a_restart_are_told_by_their_count() {
+    let mut gate = Gate::new(Settings { adopt: Adopt::End, ..balanced() });
+    for port in 1..=100 {
+        gate.ends.client.set_port(port);
+        gate.server(seg(ACK, S, C)).to_client();
+        assert_eq!(gate.client(seg(ACK, C, S)).dropped, Some(Reason::FlowSevered));
+    }
+    assert_eq!(gate.events(), [Event::OlderEnded { count: 1 }]);
+    gate.wait(Duration::from_secs(11));
+    assert_eq!(gate.events(), [Event::OlderEnded { count: 100 }]);
+    gate.wait(Duration::from_secs(11));
+    assert_eq!(gate.events(), []);
 }
 
 /// What begins under the new keys is shifted, and taken over with them later.

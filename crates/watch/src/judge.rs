@@ -22,6 +22,8 @@ const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
 const SOME: u64 = 5;
 /// The same, where a loop or a late link makes a burst of them.
 const MANY: u64 = 32;
+/// Of each host that is asked for the first time one comes, too.
+const VERY_MANY: u64 = 256;
 
 /// What a frame tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +105,7 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::IpAddress => (Kind::SpoofedSource, SOME),
         Why::FragmentConflict => (Kind::Evasion, 1),
         Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
-        Why::AddressNotValidated => (Kind::SynFlood, MANY),
+        Why::AddressNotValidated => (Kind::SynFlood, VERY_MANY),
         _ => return None,
     })
 }

@@ -220,7 +220,7 @@ fn each_kind_is_told_from_the_others() {
         (DropReason::IpAddress, udp(LIAR, Ipv4Addr::LOCALHOST, (9, 9)), 9, Kind::SpoofedSource),
         (DropReason::FragmentConflict, udp(LIAR, ip(66), (9, 9)), 1, Kind::Evasion),
         (DropReason::FlowsOfSource, udp(LIAR, ip(66), (9, 9)), 9, Kind::ConnectionFlood),
-        (DropReason::AddressNotValidated, udp(LIAR, ip(66), (9, 9)), 40, Kind::SynFlood),
+        (DropReason::AddressNotValidated, udp(LIAR, ip(66), (9, 9)), 300, Kind::SynFlood),
     ];
     for (reason, bytes, count, kind) in cases {
         let mut scene = Scene::new();
@@ -240,7 +240,9 @@ fn each_kind_is_told_from_the_others() {
 fn a_flood_of_syns_in_many_names_is_one_attack_without_a_claim() {
     let mut scene = Scene::new();
     for number in 0..200 {
-        scene.drop(DropReason::AddressNotValidated, &udp(LIAR, ip(number), (9, 9)));
+        for port in 0..5 {
+            scene.drop(DropReason::AddressNotValidated, &udp(LIAR, ip(number), (port, 9)));
+        }
         scene.pass(1);
     }
     let opened = scene.opened();

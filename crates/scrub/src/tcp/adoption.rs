@@ -58,13 +58,15 @@ impl AwaitProof {
         }
         work.context.refuse_if(!may_begin(work.segment), Rule::TcpHandshake, DropReason::TcpHandshake)?;
         self.hear(work.context.from, work.segment);
-        let knows_shifts = work.context.settings.adopt != Adopt::Unshifted;
+        let adopt = work.context.settings.adopt;
+        let knows_shifts = adopt == Adopt::All;
+        let is_over = adopt == Adopt::End || work.seconds().wrapping_sub(self.since) >= PROOF_TIME.as_secs() as u32;
         match (self.heard, self.acknowledged) {
-            (Some(heard), Some(acknowledged)) if knows_shifts => adopt(work, heard.last[1], acknowledged).map(Some),
-            (Some(heard), Some(acknowledged)) if heard.agrees(acknowledged) => take_over(work, acknowledged).map(Some),
-            (Some(_), Some(_)) if work.seconds().wrapping_sub(self.since) >= PROOF_TIME.as_secs() as u32 => {
-                Err(work.context.severed(Rule::TcpHandshake))
+            (Some(heard), Some(acknowledged)) if knows_shifts => take_up(work, heard.last[1], acknowledged).map(Some),
+            (Some(heard), Some(acknowledged)) if adopt != Adopt::End && heard.agrees(acknowledged) => {
+                take_over(work, acknowledged).map(Some)
             }
+            (Some(_), Some(_)) if is_over => Err(work.context.severed(Rule::TcpHandshake)),
             (Some(_), None) if knows_shifts => Ok(None),
             _ => {
                 ask(work, None);
@@ -89,9 +91,11 @@ impl AwaitProof {
         Some([self.acknowledged?, self.heard?.acknowledges])
     }
 
-    /// The trusted host knows no such connection, and says so. An untrusted host has no say.
+    /// The trusted host knows no such connection, and says so. An untrusted host has no say. Where
+    /// nothing is adopted whoever scans would learn from it which hosts there are.
     fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
-        work.context.refuse_if(work.context.from == Side::UNTRUSTED, Rule::TcpReset, DropReason::TcpNoConnection)?;
+        let is_silent = work.context.from == Side::UNTRUSTED || work.context.settings.adopt == Adopt::End;
+        work.context.refuse_if(is_silent, Rule::TcpReset, DropReason::TcpNoConnection)?;
         closing::reset_form(work);
         Ok(None)
     }
@@ -106,7 +110,7 @@ impl Heard {
 }
 
 /// Both sides know the connection. Which of the trusted host's numbers the untrusted host has seen is told by their distance.
-fn adopt(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<Established, DropReason> {
+fn take_up(work: &mut Work<'_, '_, '_>, next: u32, acknowledged: u32) -> Result<Established, DropReason> {
     let distance = |seen: u32| ahead(seen, next).unsigned_abs();
     let (plain, shifted) = (distance(acknowledged.wrapping_add(work.shift.sequence)), distance(acknowledged));
     let is_far = plain.min(shifted) > DISTANCE_MAX;

@@ -123,8 +123,8 @@ fn came(class: Class) -> Came {
 /// Why a connection is over whose state says so.
 pub(crate) fn over(state: &State) -> Over {
     match state {
-        State::Ended(Ending::Expired) => Over::Silent,
-        State::Ended(Ending::Severed) => Over::Severed,
+        State::Ended(Ending::Expired { .. }) => Over::Silent,
+        State::Ended(Ending::Severed | Ending::Older) => Over::Severed,
         State::Ended(Ending::Blocked { .. }) => Over::Blocked,
         State::Established(established) if established.halves.iter().any(|half| half.is_reset) => Over::Reset,
         _ => Over::Closed,

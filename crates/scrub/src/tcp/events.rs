@@ -40,10 +40,16 @@ pub enum Event {
         /// Which.
         source: Network,
     },
-    /// Many connections are half open, and untrusted hosts show that they receive before another begins.
+    /// Connections that are older than the scrubber were ended for both sides.
+    OlderEnded {
+        /// How many since it began.
+        count: u64,
+    },
+    /// Untrusted hosts begin many connections and do not complete them. They have to show that they
+    /// receive before another begins.
     ValidatesAddresses {
-        /// How many.
-        half_open: usize,
+        /// How many, within half a minute.
+        requests: u32,
     },
     /// A segment was dropped because there is no memory for unacknowledged data.
     MemoryFull {
@@ -63,6 +69,7 @@ pub(crate) enum Kind {
     SourceFull,
     SourceMemoryFull,
     ValidatesAddresses,
+    OlderEnded,
     MemoryFull,
 }
 
@@ -73,6 +80,8 @@ pub(crate) struct Events {
     last: [Option<Instant>; Kind::MemoryFull as usize + 1],
     /// Holes that were acknowledged and never filled here, and their bytes.
     missing: (u64, u64),
+    /// Connections older than the scrubber that were ended, and how many of them were told.
+    older: (u64, u64),
 }
 
 impl Events {
@@ -90,6 +99,28 @@ impl Events {
             *last = Some(now);
             self.report(event);
         }
+    }
+
+    /// Counts a connection older than the scrubber that was ended.
+    pub(crate) fn count_older(&mut self, now: Instant) {
+        self.older.0 += 1;
+        self.tell_older(now);
+    }
+
+    /// Tells of those that are not told yet, unless some were a moment ago.
+    pub(crate) fn tell_older(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            let count = self.older.0;
+            self.older.1 = count;
+            self.report_rarely(now, Kind::OlderEnded, Event::OlderEnded { count });
+        }
+    }
+
+    /// When [`tell_older`](Events::tell_older) next has something to tell.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let last = self.last[Kind::OlderEnded as usize];
+        let earliest = last.map_or(Instant::default(), |last| last + EVENT_INTERVAL);
+        (self.older.0 > self.older.1).then_some(earliest)
     }
 
     /// Counts a hole of `len` bytes whose bytes a host has and the scrubber never saw.

@@ -105,13 +105,30 @@ pub(crate) enum State {
 /// Why nothing of a connection passes any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It fell silent. What begins again in its middle could say other bytes than before.
-    Expired,
+    /// It fell silent. What begins again in its middle could say other bytes than before. Its ends are
+    /// told at its next segment, as below.
+    Expired { untold: Option<[u32; 2]> },
+    /// It is older than the scrubber and was not adopted. Its ends were told.
+    Older,
     /// A rule ended it.
     Severed,
     /// An operator ended it, and it stays so. Until its next segment nobody told its ends; these are the sequence numbers to do
     /// it with, by the side that sends.
     Blocked { untold: Option<[u32; 2]> },
+}
+
+impl Ending {
+    /// Tells both hosts if nobody did, and says why the segment is dropped.
+    fn receive(&mut self, work: &mut Work<'_, '_, '_>) -> DropReason {
+        let (untold, reason) = match self {
+            Ending::Expired { untold } => (untold, DropReason::TcpNoConnection),
+            Ending::Blocked { untold } => (untold, DropReason::FlowSevered),
+            Ending::Older => return DropReason::TcpNoConnection,
+            Ending::Severed => return DropReason::FlowSevered,
+        };
+        work.made.extend(untold.take().map(|next| made::resets(work.key, next)).into_iter().flatten());
+        reason
+    }
 }
 
 impl From<Next> for State {
@@ -143,12 +160,7 @@ impl State {
                 state.receive(work)?;
                 None
             }
-            State::Ended(Ending::Expired) => return Err(DropReason::TcpNoConnection),
-            State::Ended(Ending::Severed) => return Err(DropReason::FlowSevered),
-            State::Ended(Ending::Blocked { untold }) => {
-                work.made.extend(untold.take().map(|next| made::resets(work.key, next)).into_iter().flatten());
-                return Err(DropReason::FlowSevered);
-            }
+            State::Ended(ending) => return Err(ending.receive(work)),
         };
         if let Some(next) = next {
             *self = next;
@@ -160,10 +172,15 @@ impl State {
     pub(crate) fn may_begin_anew(&self, from: Side, segment: &Segment<'_>, context: &mut Context<'_>) -> bool {
         match self {
             State::AwaitSynAck(_) | State::AwaitAck(_) => false,
-            State::AwaitProof(_) | State::Ended(Ending::Expired) => true,
+            State::AwaitProof(_) | State::Ended(Ending::Expired { .. } | Ending::Older) => true,
             State::Established(established) => established.may_begin_anew(from, segment, context),
             State::Ended(Ending::Severed | Ending::Blocked { .. }) => false,
         }
+    }
+
+    /// Whether a SYN would take the place of the one of its side that is not answered yet.
+    pub(crate) fn is_renewed_by(&self, from: Side, syn: &Segment<'_>) -> bool {
+        matches!(self, State::AwaitSynAck(state) if state.initiator() != (from, syn.sequence.wrapping_add(1)))
     }
 
     /// The next sequence number of each half, by side, where both are known.

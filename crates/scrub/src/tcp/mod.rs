@@ -81,7 +81,7 @@ pub use key::FlowId;
 pub(crate) use made::Made;
 pub(crate) use parked::Parked;
 pub use parked::Waits;
-pub use report::FlowReport;
+pub use report::{FlowCounts, FlowReport};
 pub use told::{BadRecord, Told};
 
 /// Everything that is known about connections.
@@ -166,6 +166,7 @@ impl Flows {
         let found = self.table.find(key);
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
+        let known_renews = known.is_some_and(|flow| flow.state.is_renewed_by(context.from, segment));
         let Some(index) = found.filter(|_| !ends) else {
             if !self.may_begin(context, key, found, segment)? {
                 return Ok(());
@@ -173,6 +174,9 @@ impl Flows {
             found.into_iter().for_each(|index| self.forget(index, Over::Reused));
             return self.begin(context, key, ip, segment);
         };
+        if known_renews {
+            self.validate(context, key, segment)?;
+        }
         let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
         if context.from == Side::UNTRUSTED {
             flow.shift.back(segment);
@@ -205,7 +209,7 @@ impl Flows {
         {
             // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
             let heard = self.table.get(index).and_then(Flow::heard);
-            self.sever(index, context.now, heard);
+            self.sever(index, context.now, heard, Ending::Severed);
             self.remove(index);
             return Err(reason);
         }
@@ -247,10 +251,15 @@ impl Flows {
         if !known.is_some_and(|flow| flow.is_held_by(context.from)) {
             self.within_share(context, key, (context.from, false))?;
         }
-        let half_open = self.table.len_of(Class::HalfOpen);
-        let admitted = self.validation.admit(context, key, segment, half_open);
-        admitted.map(|()| true).map_err(|challenge| {
-            let event = Event::ValidatesAddresses { half_open };
+        self.validate(context, key, segment)?;
+        Ok(true)
+    }
+
+    /// Refuses a SYN whose sender has to show first that it receives, and asks it.
+    fn validate(&mut self, context: &Context<'_>, key: &Key, syn: &Segment<'_>) -> Result<(), DropReason> {
+        let requests = self.validation.excess(context.now).unwrap_or_default();
+        self.validation.admit(context, key, syn).map_err(|challenge| {
+            let event = Event::ValidatesAddresses { requests };
             self.events.report_rarely(context.now, events::Kind::ValidatesAddresses, event);
             self.made.extend(challenge);
             DropReason::AddressNotValidated
@@ -368,23 +377,30 @@ impl Flows {
     ) -> Result<(), DropReason> {
         let Some(rule) = context.severed_by() else { return judged };
         let Some(index) = self.table.find(key) else { return judged };
-        if self.table.get(index).is_some_and(|flow| !matches!(flow.state, State::Ended(_))) {
-            self.sever(index, context.now, None);
-            self.events.report(Event::Severed { rule, flow: key.id() });
+        match self.table.get(index).map(|flow| &flow.state) {
+            None | Some(State::Ended(_)) => {}
+            Some(State::AwaitProof(_)) => {
+                self.sever(index, context.now, None, Ending::Older);
+                self.events.count_older(context.now);
+            }
+            Some(_) => {
+                self.sever(index, context.now, None, Ending::Severed);
+                self.events.report(Event::Severed { rule, flow: key.id() });
+            }
         }
         Err(judged.err().unwrap_or(DropReason::FlowSevered))
     }
 
     /// Ends the connection at `index` for both sides: at these sequence numbers, by the side that
     /// sends, where it is not as it stands.
-    fn sever(&mut self, index: Index, now: Instant, next: Option<[u32; 2]>) {
+    fn sever(&mut self, index: Index, now: Instant, next: Option<[u32; 2]>, ending: Ending) {
         let Some(flow) = self.table.get_mut(index) else { return };
         let resets = next.map(|next| made::resets(&flow.key, next));
         self.made.clear();
         self.made.extend(resets.or_else(|| flow.state.resets(flow.shift, &flow.key)).into_iter().flatten());
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         flow.state.give_back(&mut self.memory);
-        flow.state = State::Ended(Ending::Severed);
+        flow.state = State::Ended(ending);
         self.parking.forget_question();
         self.touch(index, now);
     }
@@ -450,6 +466,7 @@ impl Flows {
 
     /// Forgets at most `budget` connections whose time has come.
     pub(crate) fn tick(&mut self, at: Instant, budget: usize) {
+        self.events.tell_older(at);
         let now = seconds(at);
         for _ in 0..budget {
             let Some(index) = self.table.expired(now) else {
@@ -460,8 +477,9 @@ impl Flows {
             };
             match self.table.get_mut(index) {
                 Some(flow) if flow.state.class() == Class::Established => {
+                    let untold = flow.state.next();
                     flow.state.give_back(&mut self.memory);
-                    flow.state = State::Ended(Ending::Expired);
+                    flow.state = State::Ended(Ending::Expired { untold });
                     self.touch(index, at);
                 }
                 _ => self.forget(index, Over::Silent),
@@ -471,7 +489,7 @@ impl Flows {
 
     /// When [`tick`](Flows::tick) next has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        time::earlier(self.table.deadline(), self.parking.deadline())
+        [self.parking.deadline(), self.events.deadline()].into_iter().fold(self.table.deadline(), time::earlier)
     }
 
     pub(crate) fn next_event(&mut self) -> Option<Event> {
@@ -488,19 +506,18 @@ impl Flows {
         self.table.iter().map(move |flow| flow.report(seconds(now)))
     }
 
-    /// How many connections are remembered, and how many of them are half open.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.table.len_and_max().0, self.table.len_of(Class::HalfOpen))
+    /// How many connections there are at `now`.
+    pub(crate) fn counts(&self, now: Instant) -> FlowCounts {
+        FlowCounts {
+            all: self.table.len_and_max().0,
+            half_open: self.table.len_of(Class::HalfOpen),
+            validates_addresses: self.validation.excess(now).is_some(),
+        }
     }
 
-    /// Bytes of memory that connections hold for unacknowledged data.
-    pub(crate) fn retained_bytes(&self) -> usize {
-        self.memory.used()
-    }
-
-    /// Bytes of memory that wait to be used again for such data.
-    pub(crate) fn idle_bytes(&self) -> usize {
-        self.memory.idle()
+    /// The memory for unacknowledged data.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Blocks a connection: it ends for both sides at its next segment, and no other begins in its place. False if as many as
@@ -556,7 +573,7 @@ impl Flows {
 fn first_shift(secret: &keys::Key, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> Shift {
     // The receiver would find the signature wrong if the number that it covers were another.
     let is_signed = context.from == Side::TRUSTED && segment.options.is_signed();
-    let is_older_than_keys = !segment.opens() && context.settings.adopt == Adopt::Unshifted;
+    let is_older_than_keys = !segment.opens() && context.settings.adopt != Adopt::All;
     if is_signed || is_older_than_keys { Shift::default() } else { Shift::of(context, secret, key) }
 }
 

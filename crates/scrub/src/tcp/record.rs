@@ -34,7 +34,7 @@ const OPENED_BY_UNTRUSTED: u8 = 5;
 pub(crate) fn write(flow: &Flow, now: u32, record: &mut Vec<u8>) -> bool {
     let tag = match &flow.state {
         State::Established(_) => ESTABLISHED,
-        State::Ended(Ending::Expired) => EXPIRED,
+        State::Ended(Ending::Expired { .. } | Ending::Older) => EXPIRED,
         State::Ended(Ending::Severed) => SEVERED,
         State::Ended(Ending::Blocked { .. }) => BLOCKED,
         State::AwaitSynAck(_) | State::AwaitAck(_) | State::AwaitProof(_) => return false,
@@ -143,7 +143,7 @@ pub(crate) fn read(record: &[u8], now: u32, scrubbed: [bool; 2]) -> Option<Flow>
             holder = if established.agreed.is_known { opener } else { Side::UNTRUSTED };
             State::Established(established)
         }
-        EXPIRED => State::Ended(Ending::Expired),
+        EXPIRED => State::Ended(Ending::Expired { untold: None }),
         SEVERED => State::Ended(Ending::Severed),
         BLOCKED => State::Ended(Ending::Blocked { untold: None }),
         _ => return None,

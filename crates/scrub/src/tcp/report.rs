@@ -12,6 +12,17 @@ use crate::tcp::half::Fin;
 use crate::tcp::key::{FlowId, Key};
 use crate::tcp::serial::ahead;
 
+/// How many connections a scrubber has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// All that are remembered, those included that have just ended.
+    pub all: usize,
+    /// Those that have not completed their handshake.
+    pub half_open: usize,
+    /// Whether untrusted hosts have to show that they receive before another begins.
+    pub validates_addresses: bool,
+}
+
 /// One connection, for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowReport {
@@ -57,7 +68,8 @@ impl State {
                     _ => "closed",
                 }
             }
-            State::Ended(Ending::Expired) => "expired",
+            State::Ended(Ending::Expired { .. }) => "expired",
+            State::Ended(Ending::Older) => "older",
             State::Ended(Ending::Severed) => "severed",
             State::Ended(Ending::Blocked { .. }) => "blocked",
         }

@@ -1,18 +1,24 @@
-//! Address validation: who opens a connection shows first that it receives what its address is sent.
+//! Address validation: who opens a connection shows first that it receives.
 //!
-//! A SYN costs nothing, and its source may be spoofed. While many connections are half open, the SYN
-//! of an address that is not validated ends here. It is answered with a SYN-ACK whose acknowledgement
-//! is a keyed function of the connection, and not what the initiator sent. An initiator resets exactly
-//! that number and goes on waiting (RFC 9293, section 3.10.7.3), and its next SYN passes. So nothing is
-//! remembered of those who do not answer, and the sequence numbers remain those of the two hosts,
-//! unlike behind a proxy that sends cookies (RFC 4987, section 3.6).
+//! A SYN costs nothing, and its source may be spoofed. While many connections that untrusted hosts
+//! begin are not completed, the SYN of an address that is not validated ends here. It is answered
+//! with an ACK of a number that the initiator never sent: a keyed function of the connection. An
+//! initiator resets exactly that number and goes on waiting (RFC 9293, section 3.10.7.3), and its
+//! next SYN passes. So nothing is remembered of those who do not answer. The sequence numbers
+//! remain those of the two hosts, unlike behind a proxy that sends cookies (RFC 4987, section 3.6).
+//!
+//! An ACK and not a SYN-ACK, since what translates addresses in front of the initiator lets that
+//! through: it is what a host says that remembers an older connection (section 3.5.1, figure 9).
 
 use bump::{Instant, Side};
 
 use crate::context::Context;
 use crate::keys::{self, Keys, Subject};
 use crate::lately::Lately;
-use crate::limits::{CHALLENGE_LIFETIME, HOP_LIMIT_FIRST, VALIDATED_CONNECTIONS, VALIDATED_LIFETIME, VALIDATED_MAX};
+use crate::limits::{
+    CHALLENGE_LIFETIME, HOP_LIMIT_FIRST, REQUEST_PERIOD, VALIDATED_ANSWERS, VALIDATED_LIFETIME, VALIDATED_MAX,
+    VALIDATED_UNASKED,
+};
 use crate::settings::Settings;
 use crate::tcp::key::Key;
 use crate::tcp::made::Made;
@@ -29,13 +35,31 @@ const ADDRESS: u8 = 0xfc;
 pub(crate) struct Validation {
     secret: keys::Key,
     hashing: keys::Key,
-    /// As many half-open connections begin before addresses are validated; never if `None`.
-    from: Option<usize>,
-    /// Connections that may still be half open in the name of each validated address.
-    addresses: Lately<u8>,
-    /// Connections whose own initiator answered. Whoever spoofs a validated address uses up what it
-    /// may have, and keeps its host out of none of these.
+    /// As many requests begin to be too many; never if `None`.
+    from: Option<u32>,
+    requests: Requests,
+    /// What each validated address may still begin and not complete.
+    addresses: Lately<Budget>,
+    /// Connections whose own initiator answered.
     connections: Lately<()>,
+}
+
+/// Connections that an address may begin and not complete.
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    /// Without an answer for this very connection. Whoever spoofs the address uses these up.
+    unasked: u8,
+    /// With one, which only the address's own host gives.
+    answers: u8,
+}
+
+/// Connections that untrusted hosts asked for, of which nothing came yet: those of the last one or
+/// two periods.
+#[derive(Debug, Default)]
+struct Requests {
+    since: Instant,
+    latest: u32,
+    before: u32,
 }
 
 impl Validation {
@@ -44,41 +68,47 @@ impl Validation {
             secret: keys::Key::new(&keys.sequence),
             hashing: keys::Key::new(&keys.tables),
             from: settings.flows.half_open,
+            requests: Requests::default(),
             addresses: Lately::new(VALIDATED_MAX, VALIDATED_LIFETIME),
             connections: Lately::new(VALIDATED_MAX, CHALLENGE_LIFETIME),
         }
     }
 
-    /// Admits a SYN while `half_open` connections are half open, or says what its sender is asked
-    /// instead.
-    pub(crate) fn admit(
-        &mut self,
-        context: &Context<'_>,
-        key: &Key,
-        syn: &Segment<'_>,
-        half_open: usize,
-    ) -> Result<(), Option<Made>> {
-        let is_calm = self.from.is_none_or(|from| half_open < from);
-        if is_calm || context.from == Side::TRUSTED || self.has_place(context.now, key) {
-            return Ok(());
-        }
-        Err(self.challenge(context.now, key, syn))
+    /// How many requests there are, if they are too many.
+    pub(crate) fn excess(&self, now: Instant) -> Option<u32> {
+        let count = self.requests.count(now);
+        self.from.is_some_and(|from| count >= from).then_some(count)
     }
 
-    /// Whether an initiator is validated and may have another connection half open, which is entered.
+    /// Admits a SYN, or says what its sender is asked instead.
+    pub(crate) fn admit(&mut self, context: &Context<'_>, key: &Key, syn: &Segment<'_>) -> Result<(), Option<Made>> {
+        if self.from.is_none() || context.from == Side::TRUSTED {
+            return Ok(());
+        }
+        let now = context.now;
+        let is_calm = self.excess(now).is_none();
+        self.requests.enter(now);
+        if is_calm || self.has_place(now, key) {
+            return Ok(());
+        }
+        Err(self.challenge(now, key, syn))
+    }
+
+    /// Whether an initiator answered or its address may begin one more, which is entered.
     fn has_place(&mut self, now: Instant, key: &Key) -> bool {
         if self.connections.get(now, self.hashing.place(&key.subject())).is_some() {
             return true;
         }
         let address = self.address(key);
-        let left = self.addresses.get(now, address).map_or(0, |(_, left)| *left);
-        let Some(left) = left.checked_sub(1) else { return false };
-        self.addresses.put(now, address, left);
+        let Some(mut budget) = self.addresses.get(now, address).map(|(_, budget)| *budget) else { return false };
+        let Some(left) = budget.unasked.checked_sub(1) else { return false };
+        budget.unasked = left;
+        self.addresses.put(now, address, budget);
         true
     }
 
-    /// What asks the sender of a SYN whether it receives. `None` if it would take that for an answer
-    /// to what it sent, which no key makes likely.
+    /// What asks the sender of a SYN whether it receives. `None` if it would take that for an
+    /// answer to what it sent, which no key makes likely.
     fn challenge(&self, now: Instant, key: &Key, syn: &Segment<'_>) -> Option<Made> {
         let number = self.number(key, period(now));
         let acknowledgement = number as u32;
@@ -90,7 +120,7 @@ impl Validation {
             key: *key,
             to: Side::UNTRUSTED,
             hop_limit: HOP_LIMIT_FIRST,
-            flags: flag::SYN | flag::ACK,
+            flags: flag::ACK,
             sequence: (number >> 32) as u32,
             acknowledgement,
             window: 0,
@@ -99,30 +129,49 @@ impl Validation {
         })
     }
 
-    /// Whether a segment answers a challenge. Then its sender is validated, and the segment is for
-    /// nobody else.
+    /// Whether a segment answers a challenge. Then it is for nobody else, and its sender's address
+    /// is validated.
     pub(crate) fn hear(&mut self, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> bool {
         let is_bare_reset = segment.flags & (flag::RST | flag::ACK | flag::SYN | flag::FIN) == flag::RST;
         if self.from.is_none() || context.from != Side::UNTRUSTED || !is_bare_reset {
             return false;
         }
-        let (now, period) = (context.now, period(context.now));
+        let period = period(context.now);
         let periods = [Some(period), period.checked_sub(1)];
         let is_answer = periods.into_iter().flatten().any(|period| self.number(key, period) as u32 == segment.sequence);
         if is_answer {
-            self.connections.put(now, self.hashing.place(&key.subject()), ());
-            self.addresses.put(now, self.address(key), VALIDATED_CONNECTIONS);
+            self.validate(context.now, key);
         }
         is_answer
     }
 
-    /// An untrusted host completed the handshake of a connection that it opened: it may have another
-    /// one half open.
+    /// The initiator of a connection receives. Each connection is answered for once.
+    fn validate(&mut self, now: Instant, key: &Key) {
+        let (connection, address) = (self.hashing.place(&key.subject()), self.address(key));
+        if self.connections.get(now, connection).is_some() {
+            return;
+        }
+        let known = self.addresses.get(now, address).map(|(_, budget)| *budget);
+        let mut budget = known.unwrap_or(Budget { unasked: VALIDATED_UNASKED, answers: VALIDATED_ANSWERS });
+        let Some(left) = budget.answers.checked_sub(1) else { return };
+        budget.answers = left;
+        self.addresses.put(now, address, budget);
+        self.connections.put(now, connection, ());
+        self.requests.settle(now);
+    }
+
+    /// An untrusted host completed the handshake of a connection that it opened: it may begin
+    /// another one.
     pub(crate) fn completed(&mut self, now: Instant, key: &Key) {
+        if self.from.is_none() {
+            return;
+        }
+        self.requests.settle(now);
         let address = self.address(key);
-        let left = self.addresses.get(now, address).map(|(_, left)| *left);
-        if let Some(left) = left.filter(|left| *left < VALIDATED_CONNECTIONS) {
-            self.addresses.put(now, address, left + 1);
+        if let Some((_, budget)) = self.addresses.get(now, address) {
+            let unasked = (budget.unasked + 1).min(VALIDATED_UNASKED);
+            let answers = (budget.answers + 1).min(VALIDATED_ANSWERS);
+            self.addresses.put(now, address, Budget { unasked, answers });
         }
     }
 
@@ -138,6 +187,43 @@ impl Validation {
         let levels = [1, 0].map(|level| sources::network(key, Side::UNTRUSTED, level));
         let address = levels.into_iter().flatten().next().map_or(key.untrusted, |network| network.address);
         self.hashing.place(&Subject::new(ADDRESS).between(address, address).number(key.vlans.into()))
+    }
+}
+
+impl Requests {
+    /// Enters one.
+    fn enter(&mut self, now: Instant) {
+        self.turn(now);
+        self.latest = self.latest.saturating_add(1);
+    }
+
+    /// One came to something: its initiator answered, or completed the handshake.
+    fn settle(&mut self, now: Instant) {
+        self.turn(now);
+        let settled = if self.latest > 0 { &mut self.latest } else { &mut self.before };
+        *settled = settled.saturating_sub(1);
+    }
+
+    fn count(&self, now: Instant) -> u32 {
+        match self.periods(now) {
+            0 => self.latest.saturating_add(self.before),
+            1 => self.latest,
+            _ => 0,
+        }
+    }
+
+    /// Whole periods that are over since the latest one began.
+    fn periods(&self, now: Instant) -> u64 {
+        (now.since(self.since).as_nanos() / REQUEST_PERIOD.as_nanos()) as u64
+    }
+
+    fn turn(&mut self, now: Instant) {
+        let periods = self.periods(now);
+        if periods > 0 {
+            self.before = if periods == 1 { self.latest } else { 0 };
+            self.latest = 0;
+            self.since = now;
+        }
     }
 }
 

@@ -181,7 +181,7 @@ pub(crate) fn run_any(data: &[u8]) {
             settings.rules.set(*rule, choices.of(&[Action::Off, Action::Scrub, Action::Sever]));
         }
     }
-    settings.adopt = [Adopt::No, Adopt::Unshifted, Adopt::All][choices.below(3)];
+    settings.adopt = [Adopt::No, Adopt::End, Adopt::Unshifted, Adopt::All][choices.below(4)];
     settings.flows.max = choices.of(&[1, 3, 1000]);
     settings.memory_max_bytes = choices.of(&[0, 100, 1 << 20]);
     let mut gate = Gate::new(settings);

@@ -7,7 +7,7 @@ use ringwall_lab::failure::Failure;
 use ringwall_lab::net::process;
 use rustix::process::Signal;
 
-use super::{Path, TRUSTED, UNTRUSTED, perform_between, perform_with};
+use super::{PATIENCE, Path, TRUSTED, UNTRUSTED, perform_between, perform_with};
 use crate::stage::{Outcome, SOON};
 
 /// Sends `word` from one end to the other.
@@ -42,16 +42,39 @@ fn nothing_passes_a_killed_gateway_and_adopted_connections_go_on() {
     });
 }
 
+/// Whether the end of a connection has heard that it is over; what it hears before that is a failure.
+fn is_reset(end: &mut TcpStream) -> Result<bool, Failure> {
+    end.set_nonblocking(true).map_err(Failure::io("looking at a connection"))?;
+    match end.read(&mut [0; 64]) {
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+        other => panic!("{other:?} after the keys were lost"),
+    }
+}
+
+/// Waits until each end has heard that its connection is over.
+pub(super) fn await_resets(mut waiting: Vec<TcpStream>) -> Outcome {
+    process::until("the end of connections at all hosts", PATIENCE, || {
+        let mut failed = Ok(());
+        waiting.retain_mut(|end| {
+            is_reset(end).map(|reset| !reset).unwrap_or_else(|failure| {
+                failed = Err(failure);
+                true
+            })
+        });
+        failed.map(|()| waiting.is_empty())
+    })
+}
+
 #[test]
 fn without_adoption_older_connections_end_and_new_ones_pass() {
     perform_between("adopt = false", |path| {
         let [mut client, server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
         kill_and_start(path)?;
         client.write_all(b"is anybody there").map_err(Failure::io("talking"))?;
-        process::until("the end of a connection that is older than the gateway", SOON, || {
-            Ok(path.status()?["drops"]["tcp-no-connection"].as_u64() > Some(0))
-        })?;
-        drop(server);
+        await_resets(vec![client, server])?;
+        let events = path.ask(&["events"])?.stdout;
+        assert!(events.contains("older-ended"), "{events}");
         let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5002)?;
         say(&mut client, &mut server, b"a new one").map_err(Failure::io("talking on a new connection"))
     });

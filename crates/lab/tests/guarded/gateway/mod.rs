@@ -73,7 +73,12 @@ fn perform_with<T: FnOnce(&mut Path) -> Outcome>(tools: &[&str], lines: &str, te
 
 /// As [`perform_between`], while no other test runs.
 fn perform_between_alone<T: FnOnce(&mut Path) -> Outcome>(lines: &str, test: T) {
-    perform_alone(name_of(&test), &[], |run| Path::lay_and_start(run, lines, test));
+    perform_alone_with(&[], lines, test);
+}
+
+/// As [`perform_between_alone`], where further `tools` are needed.
+fn perform_alone_with<T: FnOnce(&mut Path) -> Outcome>(tools: &[&str], lines: &str, test: T) {
+    perform_alone(name_of(&test), tools, |run| Path::lay_and_start(run, lines, test));
 }
 
 impl Path {

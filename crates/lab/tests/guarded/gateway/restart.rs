@@ -1,7 +1,7 @@
 //! A gateway that is killed or hangs while hosts talk through it: connections go on or end, as it is configured.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::io::Write;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use ringwall_lab::failure::Failure;
@@ -9,7 +9,7 @@ use ringwall_lab::net::{Direction, Watch, process};
 use rustix::process::Signal;
 use wire::{layer, tcp};
 
-use super::life::say;
+use super::life::{await_resets, say};
 use super::watchdog::{Hang, Watchdog};
 use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, UNTRUSTED, perform_between};
 use crate::stage::{Outcome, SOON};
@@ -53,8 +53,8 @@ fn bulk_ends_with_the_gateway_where_they_are_not() {
         let [up, down] = streams(path)?;
         path.stop(Signal::KILL);
         path.start()?;
-        let refused = || Ok(path.status()?["drops"]["tcp-no-connection"].as_u64() > Some(0));
-        process::until("segments of connections that are older than the gateway", SOON, refused)?;
+        let ended = || Ok(path.status()?["drops"]["flow-severed"].as_u64() >= Some(2));
+        process::until("the end of connections that are older than the gateway", SOON, ended)?;
         let before = [up.delivered(), down.delivered()];
         process::pause(SILENCE)?;
         assert_eq!([up.delivered(), down.delivered()], before, "they have ended");
@@ -96,45 +96,33 @@ fn the_shift_of_sequence_numbers_is_the_same_after_a_restart() {
     });
 }
 
-/// Whether the end of a connection has heard that it is over; what it hears before that is a failure.
-fn is_reset(end: &mut TcpStream) -> Result<bool, Failure> {
-    end.set_nonblocking(true).map_err(Failure::io("looking at a connection"))?;
-    match end.read(&mut [0; 64]) {
-        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-        other => panic!("{other:?} after the keys were lost"),
-    }
-}
-
 /// As after a reboot: nobody knows any more by how much the numbers were shifted. So the connection ends at both hosts, and
 /// neither reads a byte of it.
 #[test]
 fn without_the_keys_of_the_run_before_a_shifted_connection_ends() {
-    perform_between("adopt = true", |path| {
-        let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
-        say(&mut server, &mut client, b"before").map_err(Failure::io("talking"))?;
-        path.stop(Signal::KILL);
-        let keys = path.directory.join("run/in0.keys");
-        std::fs::remove_file(&keys).map_err(Failure::file("removing", &keys))?;
-        path.start()?;
-        for end in [&mut client, &mut server] {
-            end.write_all(b"is this right").map_err(Failure::io("talking"))?;
-        }
-        let mut waiting = vec![client, server];
-        process::until("the end of the connection at both hosts", PATIENCE, || {
-            let mut failed = Ok(());
-            waiting.retain_mut(|end| {
-                is_reset(end).map(|reset| !reset).unwrap_or_else(|failure| {
-                    failed = Err(failure);
-                    true
-                })
-            });
-            failed.map(|()| waiting.is_empty())
-        })?;
-        let events = path.ask(&["events"])?.stdout;
-        assert!(events.contains("tcp-handshake"), "{events}");
-        Stream::start(&path.untrusted, &path.trusted, TRUSTED, 5002)?.await_progress(BULK, PATIENCE)
-    });
+    perform_between("adopt = true", end_with_lost_keys);
+}
+
+/// The same where nobody has said what is to become of older connections.
+#[test]
+fn without_the_keys_and_unless_told_older_connections_end() {
+    perform_between("", end_with_lost_keys);
+}
+
+fn end_with_lost_keys(path: &mut Path) -> Outcome {
+    let [mut client, mut server] = path.connect(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+    say(&mut server, &mut client, b"before").map_err(Failure::io("talking"))?;
+    path.stop(Signal::KILL);
+    let keys = path.directory.join("run/in0.keys");
+    std::fs::remove_file(&keys).map_err(Failure::file("removing", &keys))?;
+    path.start()?;
+    for end in [&mut client, &mut server] {
+        end.write_all(b"is this right").map_err(Failure::io("talking"))?;
+    }
+    await_resets(vec![client, server])?;
+    let events = path.ask(&["events"])?.stdout;
+    assert!(events.contains("older-ended"), "{events}");
+    Stream::start(&path.untrusted, &path.trusted, TRUSTED, 5002)?.await_progress(BULK, PATIENCE)
 }
 
 /// A hung gateway lets nothing through until its watchdog has it started again; adopted connections go on then.

@@ -55,6 +55,9 @@ pub(crate) struct GateConfig {
 /// The least share of a host, by its part.
 const PART_MAX: u64 = 1 << 20;
 
+/// Fewer connections that are begun and not completed are no flood.
+const HALF_OPEN_MIN: u64 = 16;
+
 /// Section `[shares]`: what one host may have of what all share.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -63,9 +66,9 @@ pub(crate) struct Shares {
     pub(crate) flows: Bounded<0, PART_MAX>,
     /// The same of the free memory for unacknowledged data.
     pub(crate) memory: Bounded<0, PART_MAX>,
-    /// With as many half-open connections untrusted addresses are validated.
+    /// With as many connections that were begun and not completed untrusted addresses are validated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) half_open: Option<Bounded<0, FLOWS_MAX>>,
+    pub(crate) half_open: Option<Bounded<HALF_OPEN_MIN, FLOWS_MAX>>,
 }
 
 impl Default for Shares {
@@ -83,7 +86,7 @@ impl Shares {
     pub(crate) fn enter(&self, limits: &mut FlowLimits) {
         let part = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         (limits.source_part, limits.memory_part) = (part(self.flows.get()), part(self.memory.get()));
-        limits.half_open = self.half_open.map(|many| many.size());
+        limits.half_open = self.half_open.map(|many| u32::try_from(many.get()).unwrap_or(u32::MAX));
     }
 }
 
@@ -333,7 +336,7 @@ impl Gate {
             None => settings.out_of_order,
         };
         settings.option_order = self.option_order.order;
-        settings.adopt = if self.adopt == Some(true) { Adopt::All } else { Adopt::No };
+        settings.adopt = if self.adopt == Some(true) { Adopt::All } else { Adopt::End };
         settings.idle = Duration::from_secs(self.idle_s.get());
         settings.subnets = self.subnets.iter().map(|block| block.network).collect();
         let interval = Duration::from_millis(self.icmp_interval_ms.get());

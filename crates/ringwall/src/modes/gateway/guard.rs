@@ -31,6 +31,10 @@ impl Guard<Scrubbed> for Scrubber {
                 let what = "segments of the other direction take another path; a gateway must be the only one";
                 ("asymmetric-path", format!("{}: {what}", named(flow)))
             }
+            Event::OlderEnded { count } => {
+                let what = "TCP connections are older than this gateway and were ended at both hosts (gate.adopt)";
+                ("older-ended", format!("{count} {what}"))
+            }
             Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),
             Event::SourceFull { source } => {
                 let what = "holds as many connections as it may: its new ones are refused (shares.flows)";
@@ -41,10 +45,10 @@ impl Guard<Scrubbed> for Scrubber {
                             (shares.memory)";
                 return of_source("source-memory-full", source, what);
             }
-            Event::ValidatesAddresses { half_open } => {
-                let what = "connections are half open: untrusted hosts show that they receive before another begins \
-                            (shares.half_open)";
-                ("validates-addresses", format!("{half_open} {what}"))
+            Event::ValidatesAddresses { requests } => {
+                let what = "connections were begun within 30 s and not completed: untrusted hosts show that they \
+                            receive before another begins (shares.half_open)";
+                ("validates-addresses", format!("{requests} {what}"))
             }
             Event::MemoryFull { flow } => {
                 let what =
@@ -59,14 +63,13 @@ impl Guard<Scrubbed> for Scrubber {
         self.set_mtu(wire_mtu.into());
     }
 
-    fn report(&self, _now: Instant) -> Option<Box<Scrubbing>> {
+    fn report(&self, now: Instant) -> Option<Box<Scrubbing>> {
         Some(Box::new(Scrubbing {
             counters: self.counters().clone(),
             mirror: None,
             pair: None,
             waits: self.waits(),
-            flows: self.flow_count(),
-            half_open: self.half_open_count(),
+            flows: self.flow_counts(now),
             memory_bytes: self.retained_bytes() + self.fragments_memory_bytes(),
             memory_idle_bytes: self.idle_bytes(),
         }))

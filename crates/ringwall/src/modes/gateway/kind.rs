@@ -32,9 +32,7 @@ pub(crate) struct Scrubbing {
     /// What became of segments that had to wait after a takeover.
     pub(crate) waits: scrub::Waits,
     /// Connections that are remembered.
-    pub(crate) flows: usize,
-    /// Those of them that have not completed their handshake.
-    pub(crate) half_open: usize,
+    pub(crate) flows: scrub::FlowCounts,
     /// Memory for unacknowledged data and for waiting fragments, in bytes.
     pub(crate) memory_bytes: usize,
     /// Memory that waits to be used again for unacknowledged data, in bytes.

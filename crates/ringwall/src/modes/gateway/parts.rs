@@ -62,6 +62,9 @@ pub(crate) struct GateFlows {
     /// Those that have not completed their handshake.
     #[serde(default, rename = "flows_half_open")]
     pub(crate) half_open: usize,
+    /// Whether untrusted hosts have to show that they receive before another begins.
+    #[serde(default)]
+    pub(crate) validates_addresses: bool,
 }
 
 /// Memory of a gateway, in bytes.
@@ -205,8 +208,9 @@ impl Account for GateStatus {
         lines.extend(self.frames.lines());
         let GateMemory { held, idle } = self.memory;
         let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
-        let GateFlows { all, half_open } = self.flows;
-        lines.push(format!("TCP connections: {all}, of which {half_open} are half open; {memory}"));
+        let GateFlows { all, half_open, validates_addresses } = self.flows;
+        let validated = if validates_addresses { "; untrusted addresses are validated" } else { "" };
+        lines.push(format!("TCP connections: {all}, of which {half_open} are half open{validated}; {memory}"));
         for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
             lines.push(title.to_owned());
             lines.extend(count_lines(counts));
@@ -240,6 +244,9 @@ impl Account for GateStatus {
         families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows.all as u64);
         let help = "TCP connections that have not completed their handshake.";
         families.gauge("ringwall_gate_half_open_flows", help, &[], self.flows.half_open as u64);
+        let help = "Whether untrusted hosts have to show that they receive before a connection begins.";
+        let validates = u64::from(self.flows.validates_addresses);
+        families.gauge("ringwall_gate_validates_addresses", help, &[], validates);
         let help = "Memory for unacknowledged data and fragments, in use and kept for the next.";
         for (use_of, bytes) in [("held", self.memory.held), ("idle", self.memory.idle)] {
             families.gauge("ringwall_gate_memory_bytes", help, &[("use", use_of)], bytes as u64);
