@@ -1,5 +1,7 @@
 """What all cases have in common: two machines, guarded and restarted, and the authority of their site."""
 
+import time
+
 from machine import (Failed, Machine, Watch, await_both_reached, await_reached, check_nothing_left, in_clear,
                      kill_daemon, outage, restart, run)
 from managers import manage
@@ -15,6 +17,8 @@ class Case:
         self.name, self.site, self.boots = name, site, boots
         self.machines = [Machine(site.directory, name, number) for name, number in zip("ab", self.numbers)]
         self.watch = None
+        # When which daemon began anew, by the clock of the captures and the hardware address.
+        self.begun = []
         self.row = {"case": name, "boots": 0}
 
     def play(self):
@@ -44,6 +48,7 @@ class Case:
                 machine.must(f"ip link set {card} down 2>/dev/null || true")
         self.watch = Watch(self.site.directory, self.watched())
         for number in range(self.boots):
+            self.note_begun(*self.machines)
             restart(self.machines)
             self.row["reached_after_s"] = await_both_reached(*self.machines, "after a boot")
             for machine in self.machines:
@@ -53,6 +58,9 @@ class Case:
         self.disturb()
         self.check_clear()
         self.row["released_s"] = self.give_back()
+
+    def note_begun(self, *machines):
+        self.begun += [(time.time(), machine.mac) for machine in machines]
 
     def prepare(self):
         for machine in self.machines:

@@ -196,8 +196,8 @@ class Watch:
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(1)
 
-    def frames(self):
-        return run("tcpdump", "-nn", "-e", "-r", str(self.file), check=False).splitlines()
+    def frames(self, *options):
+        return run("tcpdump", "-nn", "-e", *options, "-r", str(self.file), check=False).splitlines()
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)

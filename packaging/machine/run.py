@@ -360,13 +360,35 @@ class SignedArp(Case):
         return "ringwall-akd" if machine is self.machines[0] else "ringwall"
 
     def watched(self):
-        # An answer that ends where RFC 826 has it end, or after the padding of Ethernet: nobody has signed it.
         sources = " or ".join(f"ether src {machine.mac}" for machine in self.machines)
-        return f"({sources}) and arp[6:2] == 2 and len <= 60"
+        return f"({sources}) and arp[6:2] == 2"
+
+    def check_clear(self):
+        """All answers are signed, but for those of a daemon that does not have the time yet. Those of the stack are shorter,
+        and none of them may leave."""
+        daemon_len, wrong, signs = 60, [], dict.fromkeys((machine.mac for machine in self.machines), False)
+        begun = sorted(self.begun)
+        for frame in self.watch.frames("-tt"):
+            when, mac, length = re.match(r"([0-9.]+) (\S+) > .* length (\d+): Reply", frame).groups()
+            while begun and begun[0][0] < float(when):
+                signs[begun.pop(0)[1]] = False
+            if int(length) < daemon_len or (int(length) == daemon_len and signs[mac]):
+                wrong.append(frame)
+            signs[mac] |= int(length) > daemon_len
+        self.row["frames_in_clear"] = len(wrong)
+        if wrong:
+            raise Failed(f"in clear: {wrong[:5]}")
+        if not all(signs.values()):
+            raise Failed(f"who never signed an answer: {signs}")
 
     def disturb(self):
         distributor, host = self.machines
-        self.row["kill_s"] = outage(distributor, host, lambda: kill_daemon(host), 25)
+
+        def kill():
+            self.note_begun(host)
+            kill_daemon(host)
+
+        self.row["kill_s"] = outage(distributor, host, kill, 25)
         for machine, owner in ((host, distributor), (distributor, host)):
             for _ in range(20):
                 attacker.claim(machine, owner.ip)
