@@ -14,6 +14,7 @@ mod disguise;
 mod floods;
 mod flow_records;
 mod life;
+mod mirror;
 mod pair;
 mod raw;
 mod restart;

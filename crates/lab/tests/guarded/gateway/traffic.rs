@@ -230,37 +230,3 @@ fn judge_tunnels(status: &serde_json::Value) {
         assert_eq!(ports[format!("{side}_send_errors")], 0, "{status}");
     }
 }
-
-#[test]
-fn a_mirror_sees_both_directions() {
-    perform_between("", |path| {
-        path.stop(rustix::process::Signal::TERM);
-        super::process::must(path.command(&["gate", "release"]))?;
-        path.gate.ip("link add seen0 type veth peer name seen")?;
-        path.gate.ip("link set seen0 up")?;
-        path.gate.ip("link set seen up")?;
-        let mut config = std::fs::read_to_string(path.config()).map_err(Failure::io("reading"))?;
-        config.push_str("mirror = \"seen0\"\n");
-        std::fs::write(path.config(), config).map_err(Failure::io("writing"))?;
-        path.start()?;
-        let watch = ringwall_lab::net::Watch::start(
-            &path.gate,
-            "seen",
-            ringwall_lab::net::Direction::In,
-            &path.run.directory(),
-            "mirror",
-        )?;
-        assert!(path.pings("")?);
-        let pair =
-            |frames: &[ringwall_lab::net::Frame], from| frames.iter().any(|frame| frame.ipv4_source() == Some(from));
-        process::until("the ping and its answer at the mirror", SOON, || {
-            let seen = watch.so_far()?;
-            Ok(pair(&seen, UNTRUSTED) && pair(&seen, TRUSTED))
-        })?;
-        let status = path.status()?;
-        assert_eq!(status["ports"]["mirror_lost_frames"], 0, "{status}");
-        assert_eq!(status["mirror"]["interface"], "seen0", "{status}");
-        drop(watch.stop()?);
-        Ok::<(), Failure>(()) as Outcome
-    });
-}

@@ -49,11 +49,32 @@ pub(crate) struct GateConfig {
     #[serde(default)]
     pub(crate) shares: Shares,
     #[serde(default)]
+    pub(crate) mirror: Mirroring,
+    #[serde(default)]
     pub(crate) records: Records,
 }
 
 /// The least share of a host, by its part.
 const PART_MAX: u64 = 1 << 20;
+
+/// Highest number of a VLAN (IEEE 802.1Q, 9.6).
+const VLAN_MAX: u64 = 4094;
+
+/// Section `[mirror]`: the form of what `gate.mirror` gets.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Mirroring {
+    /// VLANs that tell who sent: the trusted side, and the untrusted one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) vlans: Option<[Bounded<1, VLAN_MAX>; 2]>,
+}
+
+impl Mirroring {
+    /// The VLANs by side.
+    pub(crate) fn vlans(&self) -> Option<[u16; 2]> {
+        Some(self.vlans.as_ref()?.each_ref().map(|vlan| u16::try_from(vlan.get()).unwrap_or_default()))
+    }
+}
 
 /// Fewer connections that are begun and not completed are no flood.
 const HALF_OPEN_MIN: u64 = 16;

@@ -3,14 +3,21 @@
 //!
 //! A mirror never holds the data path up: what its port does not take at once is lost to it and
 //! counted.
+//!
+//! Copies may be in two VLANs that tell who sent: one wire to whoever watches does not say so by
+//! itself.
 
-use bump::{Batch, Bump, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, sink};
+use bump::{Batch, Bump, Checksum, Instant, Ledger, Meta, Now, Side, Sink, Ticket, Torn, VlanTag, sink};
 use system::port::{PacketPort, PacketSender, Sender};
+use wire::EtherType;
 use wire::offload::SUPER_FRAME_MAX_BYTES;
 
 use super::kind::{MirrorCounters, Order, Scrubbed, Scrubbing};
 use super::paired::HasScrubber;
 use crate::daemon::{Described, Guard};
+
+/// Bytes of a frame's addresses.
+const ADDRESSES_LEN: usize = 12;
 
 /// A bump and a mirror of what leaves it.
 pub(super) struct Mirrored<G> {
@@ -23,6 +30,8 @@ struct Mirror<S> {
     port: S,
     /// Where the bump writes a frame, to be copied from.
     room: Box<[u8]>,
+    /// The VLANs of copies, by the side that sent.
+    vlans: Option<[u16; 2]>,
     counters: MirrorCounters,
 }
 
@@ -33,27 +42,27 @@ struct Tee<'a, S> {
 }
 
 impl<G> Mirrored<G> {
-    /// Copies what leaves `bump` to `port`.
-    pub(super) fn new(bump: G, port: PacketPort) -> Mirrored<G> {
-        Mirrored { bump, mirror: Mirror::new(port.sender) }
+    /// Copies what leaves `bump` to `port`, in these VLANs by the side that sent.
+    pub(super) fn new(bump: G, port: PacketPort, vlans: Option<[u16; 2]>) -> Mirrored<G> {
+        Mirrored { bump, mirror: Mirror::new(port.sender, vlans) }
     }
 }
 
 impl<S: Sender> Mirror<S> {
-    fn new(port: S) -> Mirror<S> {
+    fn new(port: S, vlans: Option<[u16; 2]>) -> Mirror<S> {
         let room = vec![0; SUPER_FRAME_MAX_BYTES].into_boxed_slice();
-        Mirror { port, room, counters: MirrorCounters::default() }
+        Mirror { port, room, vlans, counters: MirrorCounters::default() }
     }
 
-    fn keep(&mut self, len: usize, meta: Meta) {
-        match self.port.reserve(len) {
-            Some(room) => {
-                room[..len].copy_from_slice(&self.room[..len]);
-                self.port.commit(len, meta);
-                self.counters.sent += 1;
-            }
-            None => self.counters.lost += 1,
-        }
+    /// Copies the first `len` bytes of the room, which left on side `to`.
+    fn keep(&mut self, to: Side, len: usize, meta: Meta) {
+        let frame = &self.room[..len];
+        let vlan = self.vlans.map(|vlans| vlans[to.other() as usize]);
+        let is_kept = match vlan {
+            Some(vlan) => tagged(&mut self.port, frame, meta, vlan),
+            None => put(&mut self.port, &[frame], meta),
+        };
+        *(if is_kept { &mut self.counters.sent } else { &mut self.counters.lost }) += 1;
     }
 
     fn beside<T>(&mut self, ports: &mut dyn Sink, work: impl FnOnce(&mut dyn Sink) -> T) -> T {
@@ -61,6 +70,37 @@ impl<S: Sender> Mirror<S> {
         self.port.flush();
         result
     }
+}
+
+/// Writes a frame of these parts. False if there is no room.
+fn put(port: &mut impl Sender, parts: &[&[u8]], meta: Meta) -> bool {
+    let len = parts.iter().map(|part| part.len()).sum();
+    let Some(room) = port.reserve(len) else { return false };
+    let mut at = 0;
+    for part in parts {
+        room[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    port.commit(len, meta);
+    true
+}
+
+/// Writes `frame` in a VLAN: in a customer's tag, or in a service tag around those that it has (IEEE
+/// 802.1Q, 9.5).
+fn tagged(port: &mut impl Sender, frame: &[u8], mut meta: Meta, vlan: u16) -> bool {
+    let Some((addresses, rest)) = frame.split_at_checked(ADDRESSES_LEN) else {
+        return put(port, &[frame], meta);
+    };
+    let own = meta.vlan.map(|own| [own.tpid.to_be_bytes(), own.tci.to_be_bytes()]);
+    let own = own.as_ref().map_or(&[][..], |own| own.as_flattened());
+    let has_tag =
+        meta.vlan.is_some() || rest.first_chunk().is_some_and(|word| EtherType(u16::from_be_bytes(*word)).is_vlan());
+    let tpid = if has_tag { EtherType::SERVICE_VLAN } else { EtherType::VLAN };
+    meta.vlan = Some(VlanTag { tpid: tpid.0, tci: vlan });
+    if let Checksum::Partial { start, .. } = &mut meta.checksum {
+        *start = start.saturating_add(own.len() as u16);
+    }
+    put(port, &[addresses, own, rest], meta)
 }
 
 impl<S: Sender> Sink for Tee<'_, S> {
@@ -72,7 +112,7 @@ impl<S: Sender> Sink for Tee<'_, S> {
     fn commit(&mut self, to: Side, len: usize, meta: Meta) {
         // The port has just had the room, and nothing has been written to it since.
         if sink::copy(self.ports, to, &self.mirror.room[..len], meta) {
-            self.mirror.keep(len, meta);
+            self.mirror.keep(to, len, meta);
         }
     }
 }
@@ -160,7 +200,7 @@ mod tests {
     #[test]
     fn both_directions_are_copied_in_order_and_a_full_mirror_holds_nothing_up() {
         let (near, mut far) = cable();
-        let mut mirror = Mirror::new(near.sender);
+        let mut mirror = Mirror::new(near.sender, None);
         let mut bump = NullBump::new();
         let mut ports = Collected::new();
         let frames = CABLE_MAX_FRAMES + UNFLUSHED_MAX_FRAMES + 10;
@@ -178,10 +218,39 @@ mod tests {
         assert!(copies.iter().zip(&sent).all(|((copy, _), (_, frame, _))| copy == frame));
     }
 
+    /// A frame of 60 bytes from one side, and what the mirror gets of it.
+    fn copy_of(from: Side, ethertype: [u8; 2], meta: Meta) -> (Vec<u8>, Meta) {
+        let (near, mut far) = cable();
+        let mut mirror = Mirror::new(near.sender, Some([10, 20]));
+        let mut bytes = [&[2; 12][..], &ethertype, &[7; 46]].concat();
+        let mut batch = Some(Frame { bytes: &mut bytes, meta });
+        mirror.beside(&mut Collected::new(), |sink| NullBump::new().process(NOW, from, &mut batch, sink));
+        let [copy] = &far.receive()[..] else { panic!("one copy") };
+        copy.clone()
+    }
+
+    #[test]
+    fn a_tag_tells_who_sent_and_stands_around_the_frames_own() {
+        let partial = Meta { checksum: Checksum::Partial { start: 34, offset: 16 }, ..Meta::plain() };
+        for (from, vlan) in [(Side::TRUSTED, 10), (Side::UNTRUSTED, 20)] {
+            let (bytes, meta) = copy_of(from, [8, 0], partial);
+            assert_eq!((bytes.len(), meta.vlan), (60, Some(VlanTag { tpid: 0x8100, tci: vlan })));
+            assert_eq!(meta.checksum, partial.checksum);
+            let outer = Some(VlanTag { tpid: 0x88a8, tci: vlan });
+            // A tag beside the frame, as the kernel hands it over, and one in it.
+            let own = Some(VlanTag { tpid: 0x8100, tci: 0x2007 });
+            let (bytes, meta) = copy_of(from, [8, 0], Meta { vlan: own, ..partial });
+            assert_eq!((&bytes[12..18], bytes.len(), meta.vlan), (&[0x81, 0, 0x20, 7, 8, 0][..], 64, outer));
+            assert_eq!(meta.checksum, Checksum::Partial { start: 38, offset: 16 });
+            let (bytes, meta) = copy_of(from, [0x81, 0], Meta::plain());
+            assert_eq!((&bytes[12..14], bytes.len(), meta.vlan), (&[0x81, 0][..], 60, outer));
+        }
+    }
+
     #[test]
     fn what_the_port_does_not_take_is_not_mirrored_either() {
         let (near, mut far) = cable();
-        let mut mirror = Mirror::new(near.sender);
+        let mut mirror = Mirror::new(near.sender, None);
         let mut ports = Collected::with_room_for(0);
         let mut bump = NullBump::new();
         let mut bytes = vec![2; 60];

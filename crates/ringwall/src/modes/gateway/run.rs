@@ -115,6 +115,9 @@ impl RunArgs {
             name.clone().ok_or_else(|| Failure::file(&file, format!("no {key} interface is named"), &remedy))
         };
         let (trusted, untrusted) = (named("trusted", &gate.trusted)?, named("untrusted", &gate.untrusted)?);
+        if as_read.mirror.vlans.is_some() {
+            named("mirror", &gate.mirror)?;
+        }
         Ok(Plan { file, gate, as_read, trusted, untrusted })
     }
 }
@@ -139,6 +142,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let Prepared { keys, settings, ports, mirror, supervisor, precedence, joined } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
+    let mirror = mirror.map(|port| (port, plan.as_read.mirror.vlans()));
     let way = Way { mirror, joined, ports, load, supervisor };
     if args.null {
         return start(NullBump::passing(), way);
@@ -163,7 +167,8 @@ struct Prepared {
 
 /// What a bump is driven with.
 struct Way {
-    mirror: Option<PacketPort>,
+    /// Where copies go, and in which VLANs.
+    mirror: Option<(PacketPort, Option<[u16; 2]>)>,
     joined: Option<Joined>,
     ports: Ports<PacketPort>,
     load: Load,
@@ -288,7 +293,7 @@ where
     G::Completion: Send + 'static,
 {
     match way.mirror.take() {
-        Some(port) => start_in_pair(Mirrored::new(bump, port), way),
+        Some((port, vlans)) => start_in_pair(Mirrored::new(bump, port, vlans), way),
         None => start_in_pair(bump, way),
     }
 }
