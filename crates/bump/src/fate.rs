@@ -380,8 +380,8 @@ drop_reasons! {
         "Nothing: `ringwall status` says which of the two is active.";
     PairMessage, "pair-message", "A message between the gateways of a pair that was forged, repeated, or cut short.",
         "See the pair's refused messages in `ringwall status --json`, and look who is on that segment.";
-    FlowSevered, "flow-severed", "The flow was ended by a rule, or by an operator.",
-        "See `events` for the rule; `gate block` lists what an operator ended.";
+    FlowSevered, "flow-severed", "The flow was ended by a rule or an operator, or is older than the gateway.",
+        "See `events` for which; `gate block` lists what an operator ended.";
     UdpLength, "udp-length", "A UDP datagram whose length contradicts the packet.",
         "Nothing: no correct sender makes such a datagram.";
     UdpChecksum, "udp-checksum", "A UDP datagram with a wrong checksum, or over IPv6 without one.",

@@ -187,33 +187,62 @@ fn with_new_keys_a_connection_that_was_shifted_before_is_ended_and_no_byte_of_it
         assert_eq!((out.to_client().flags, out.to_client().sequence), (RST | ACK, as_seen));
         assert_eq!((out.to_server().flags, out.to_server().sequence), (RST | ACK, C));
         assert_eq!(gate.events(), [Event::OlderEnded { count: 1 }]);
-        gate.server(seg(ACK, S, C).data(b"more")).is_dropped_for(Reason::TcpNoConnection);
+        assert_eq!(gate.server(seg(ACK, S, C).data(b"more")).dropped, Some(Reason::TcpNoConnection));
         // A host that keeps its port begins anew at once.
         gate.client(seg(SYN, CLIENT + 5, 0)).to_server();
     }
 }
 
-/// A gateway that adopts nothing says so to both hosts at once, whoever speaks first and however the
-/// numbers were shifted before.
+/// A gateway that adopts nothing says so to both hosts as soon as both were heard, whoever speaks
+/// first and however the numbers were shifted before. None of the trusted host's own numbers shows.
 #[test]
 fn without_adoption_older_connections_end_at_both_hosts_as_soon_as_both_were_heard() {
     for (speaker, lost_shift) in [(Side::TRUSTED, 0), (Side::UNTRUSTED, 0), (Side::TRUSTED, 77), (Side::UNTRUSTED, 77)]
     {
         let mut gate = Gate::new(Settings { adopt: Adopt::End, ..balanced() });
         let as_seen = S.wrapping_add(lost_shift);
-        let of_server = seg(ACK, S, C).data(b"hello");
+        let of_server = seg(ACK, S, C).data(b"hello").stamps(2000, 1000);
         let of_client = seg(ACK, C, as_seen).data(b"GET");
-        let (first, second) = if speaker == Side::TRUSTED { (of_server, of_client) } else { (of_client, of_server) };
-        let asked = gate.pass(speaker, &first);
-        let question = if speaker == Side::TRUSTED { asked.to_client() } else { asked.to_server() };
+        if speaker == Side::UNTRUSTED {
+            let asked = gate.client(of_client.clone());
+            assert_eq!((asked.to_server().flags, asked.to_server().data.len()), (ACK, 0));
+            assert_eq!(gate.scrubber.flow_counts(gate.now).all, 0, "nothing is kept of who may be nobody");
+        }
+        let asked = gate.server(of_server.clone());
+        let question = asked.to_client();
         assert_eq!((question.flags, question.data.len()), (ACK, 0));
-        let out = gate.pass(speaker.other(), &second);
+        assert_ne!(question.sequence, S - 1);
+        assert_ne!(question.read_stamps().expect("timestamps").0, 2000);
+        let out = gate.client(of_client.clone());
         assert_eq!(out.dropped, Some(Reason::FlowSevered));
-        assert_eq!((out.to_client().flags, out.to_client().sequence), (RST | ACK, as_seen));
-        assert_eq!((out.to_server().flags, out.to_server().sequence), (RST | ACK, C));
-        gate.client(seg(ACK, C, as_seen).data(b"GET")).is_dropped_for(Reason::TcpNoConnection);
+        // Each at the number that its receiver waits for, acknowledging what it has sent.
+        let reset = out.to_client();
+        assert_eq!((reset.flags, reset.sequence, reset.acknowledgement), (RST | ACK, as_seen, C));
+        let reset = out.to_server();
+        assert_eq!((reset.flags, reset.sequence, reset.acknowledgement), (RST | ACK, C, S + 5));
+        assert_eq!(gate.events(), [Event::OlderEnded { count: 1 }]);
+        // Who did not hear it hears it again, as a closed port says it.
+        let out = gate.client(of_client);
+        assert_eq!(
+            (out.dropped, out.to_client().flags, out.to_client().sequence),
+            (Some(Reason::TcpNoConnection), RST, as_seen)
+        );
+        let out = gate.server(of_server);
+        assert_eq!(
+            (out.dropped, out.to_server().flags, out.to_server().sequence),
+            (Some(Reason::TcpNoConnection), RST, C)
+        );
         gate.client(seg(SYN, CLIENT + 5, 0)).to_server();
     }
+}
+
+/// A host that knows the connection no more resets it, and the other one hears that.
+#[test]
+fn without_adoption_a_reset_passes_from_who_was_asked() {
+    let mut gate = Gate::new(Settings { adopt: Adopt::End, ..balanced() });
+    gate.server(seg(ACK, S, C)).to_client();
+    gate.client(seg(RST, C + 1, 0)).is_dropped_for(Reason::TcpNoConnection);
+    assert_eq!(gate.client(seg(RST, C, 0)).to_server().sequence, C);
 }
 
 /// Who sends a segment of a connection that is none hears nothing, or a scan would find hosts.

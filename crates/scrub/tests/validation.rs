@@ -201,21 +201,77 @@ fn who_spoofs_a_validated_address_does_not_keep_its_host_out() {
 }
 
 /// Whoever has an address answers for many connections that he never completes: as many as an
-/// address may have, however often he says the same again.
+/// address may have, however often he says the same again, and one more in a second.
 #[test]
 fn who_answers_and_completes_nothing_gets_no_further() {
     let mut gate = Gate::new(validating(0));
-    let mut begun = 0;
+    let begin = |gate: &mut Gate, ports: std::ops::Range<u16>| {
+        let mut begun = 0;
+        for port in ports {
+            gate.ends.client.set_port(1024 + port);
+            let out = gate.client(seg(SYN, CLIENT, 0));
+            if let [asked] = &out.outside[..] {
+                (0..3).for_each(|_| answer(gate, asked.acknowledgement));
+                begun += gate.client(seg(SYN, CLIENT, 0)).inside.len();
+            }
+            begun += out.inside.len();
+        }
+        begun
+    };
+    let at_once = usize::from(VALIDATED_UNASKED) + usize::from(VALIDATED_ANSWERS);
+    assert_eq!(begin(&mut gate, 0..1000), at_once);
+    gate.wait(Duration::from_secs(10));
+    assert_eq!(begin(&mut gate, 1000..2000), 10);
+}
+
+/// A host resets what others ask in its name, as if it had asked itself. So whoever spoofs it uses up
+/// its answers, too, and keeps it out no longer than until the next one comes back.
+#[test]
+fn a_host_that_answers_for_a_spoofer_gets_in_later() {
+    let mut gate = Gate::new(validating(0));
+    for port in 2000..2200 {
+        gate.ends.client.set_port(port);
+        if let [asked] = &gate.client(seg(SYN, CLIENT, 0)).outside[..] {
+            answer(&mut gate, asked.acknowledgement);
+        }
+    }
+    gate.ends.client.set_port(5000);
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    challenge(&mut gate);
+    gate.wait(Duration::from_secs(1));
+    answer(&mut gate, number);
+    gate.client(seg(SYN, CLIENT, 0)).to_server();
+}
+
+/// An answer is for one connection, and not for any number of SYNs from its port.
+#[test]
+fn an_answer_admits_a_few_syns() {
+    let mut gate = Gate::new(validating(0));
+    for port in 2000..=2000 + u16::from(VALIDATED_UNASKED) {
+        gate.ends.client.set_port(port);
+        if let [asked] = &gate.client(seg(SYN, CLIENT, 0)).outside[..] {
+            answer(&mut gate, asked.acknowledgement);
+        }
+    }
+    gate.ends.client.set_port(5000);
+    let number = challenge(&mut gate);
+    answer(&mut gate, number);
+    let passed = (0..100).map(|number| gate.client(seg(SYN, CLIENT + number, 0)).inside.len()).sum::<usize>();
+    assert!((1..=4).contains(&passed), "{passed}");
+}
+
+/// Where nothing is adopted segments of no connection become questions to trusted hosts. A flood of
+/// those ends here as well.
+#[test]
+fn a_flood_of_segments_of_no_connection_asks_no_trusted_host() {
+    let mut gate = Gate::new(Settings { adopt: scrub::settings::Adopt::End, ..validating(FROM) });
+    let mut asked = 0;
     for port in 0..1000 {
         gate.ends.client.set_port(1024 + port);
-        let out = gate.client(seg(SYN, CLIENT, 0));
-        if let [asked] = &out.outside[..] {
-            (0..3).for_each(|_| answer(&mut gate, asked.acknowledgement));
-            begun += gate.client(seg(SYN, CLIENT, 0)).inside.len();
-        }
-        begun += out.inside.len();
+        asked += gate.client(seg(ACK, C, S)).inside.len();
     }
-    assert_eq!(begun, usize::from(VALIDATED_UNASKED) + usize::from(VALIDATED_ANSWERS));
+    assert_eq!(asked, FROM as usize);
 }
 
 /// What the table forgets of a flood makes no room for more of it.
@@ -228,7 +284,7 @@ fn a_flood_that_lasts_gets_no_further_than_at_its_beginning() {
             gate.ends.client = SocketAddr::new(host(1000 + second * 10 + number), 1024);
             reached += gate.client(seg(SYN, CLIENT, 0)).inside.len();
         }
-        gate.wait(Duration::from_secs(1));
+        gate.wait(Duration::from_millis(970));
     }
     assert_eq!(reached, 0);
     assert_eq!(gate.scrubber.flow_counts(gate.now).half_open, 0);

@@ -15,6 +15,8 @@ use crate::settings::Adopt;
 use crate::tcp::catch_up::{DISTANCE_MAX, ask};
 use crate::tcp::closing;
 use crate::tcp::established::Established;
+use crate::tcp::key::Key;
+use crate::tcp::made::{self, Made};
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::serial::ahead;
 use crate::tcp::shift::Shift;
@@ -69,7 +71,7 @@ impl AwaitProof {
             (Some(_), Some(_)) if is_over => Err(work.context.severed(Rule::TcpHandshake)),
             (Some(_), None) if knows_shifts => Ok(None),
             _ => {
-                ask(work, None);
+                ask(work.context, work.segment, None);
                 Ok(None)
             }
         }
@@ -91,11 +93,22 @@ impl AwaitProof {
         Some([self.acknowledged?, self.heard?.acknowledges])
     }
 
-    /// The trusted host knows no such connection, and says so. An untrusted host has no say. Where
-    /// nothing is adopted whoever scans would learn from it which hosts there are.
+    /// The resets that end it at both hosts, where both were heard. Each has numbers that its
+    /// receiver said itself: what the other says of them may have been shifted.
+    pub(crate) fn resets(&self, key: &Key) -> Option<[Made; 2]> {
+        let (heard, acknowledged) = (self.heard?, self.acknowledged?);
+        Some([
+            made::reset(key, Side::TRUSTED, heard.acknowledges, Some(heard.last[1])),
+            made::reset(key, Side::UNTRUSTED, acknowledged, Some(heard.acknowledges)),
+        ])
+    }
+
+    /// A host knows no such connection, and says so: the trusted one, or the other at exactly the
+    /// number that the trusted one waits for.
     fn disprove(&mut self, work: &mut Work<'_, '_, '_>) -> Result<Option<Established>, DropReason> {
-        let is_silent = work.context.from == Side::UNTRUSTED || work.context.settings.adopt == Adopt::End;
-        work.context.refuse_if(is_silent, Rule::TcpReset, DropReason::TcpNoConnection)?;
+        let is_exact = self.heard.is_some_and(|heard| heard.acknowledges == work.segment.sequence);
+        let is_wrong = work.context.from == Side::UNTRUSTED && !is_exact;
+        work.context.refuse_if(is_wrong, Rule::TcpReset, DropReason::TcpNoConnection)?;
         closing::reset_form(work);
         Ok(None)
     }

@@ -3,6 +3,7 @@
 
 use bump::{DropReason, Side};
 
+use crate::context::Context;
 use crate::rule::Rule;
 use crate::tcp::agreed::Agreed;
 use crate::tcp::half::{Fin, Half};
@@ -19,13 +20,12 @@ pub(super) const DISTANCE_MAX: u32 = 1 << 26;
 /// Makes the segment a question that every host answers, whether it has such a connection or not: a
 /// keep-alive. It stands before `unacknowledged`, where that is known: behind a hole at its
 /// receiver a segment without data is not answered.
-pub(super) fn ask(work: &mut Work<'_, '_, '_>, unacknowledged: Option<u32>) {
-    let segment = &mut *work.segment;
+pub(super) fn ask(context: &mut Context<'_>, segment: &mut Segment<'_>, unacknowledged: Option<u32>) {
     segment.truncate(0);
     let known = unacknowledged.filter(|known| ahead(*known, segment.sequence) < 0);
     segment.sequence = known.unwrap_or(segment.sequence).wrapping_sub(1);
     (segment.flags, segment.urgent_pointer) = (flag::ACK, 0);
-    work.context.acted(Rule::TcpHandshake);
+    context.acted(Rule::TcpHandshake);
 }
 
 /// Where a segment begins, what it acknowledges, and whether it is bare: without data or FIN.
@@ -118,7 +118,7 @@ pub(crate) fn catch_up(
         }
         question::instead(work, Rule::TcpReset, sender, receiver, agreed)?;
     } else {
-        ask(work, Some(sender.unacknowledged));
+        ask(work.context, work.segment, Some(sender.unacknowledged));
     }
     Ok(true)
 }

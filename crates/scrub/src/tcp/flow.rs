@@ -15,7 +15,7 @@ use crate::tcp::key::Key;
 use crate::tcp::made::{self, Made};
 use crate::tcp::memory::Memory;
 use crate::tcp::place::Place;
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{Segment, flag};
 use crate::tcp::shift::Shift;
 use crate::tcp::work::Work;
 
@@ -123,12 +123,24 @@ impl Ending {
         let (untold, reason) = match self {
             Ending::Expired { untold } => (untold, DropReason::TcpNoConnection),
             Ending::Blocked { untold } => (untold, DropReason::FlowSevered),
-            Ending::Older => return DropReason::TcpNoConnection,
+            Ending::Older => {
+                let reset = closed(work);
+                work.made.extend(reset);
+                return DropReason::TcpNoConnection;
+            }
             Ending::Severed => return DropReason::FlowSevered,
         };
         work.made.extend(untold.take().map(|next| made::resets(work.key, next)).into_iter().flatten());
         reason
     }
+}
+
+/// What a closed port answers (RFC 9293, section 3.10.7.1): whoever did not hear that a connection is
+/// over hears it again.
+fn closed(work: &Work<'_, '_, '_>) -> Option<Made> {
+    let segment = &*work.segment;
+    let is_plain = segment.flags & (flag::ACK | flag::SYN | flag::RST) == flag::ACK;
+    is_plain.then(|| made::reset(work.key, work.context.from, segment.acknowledgement, None))
 }
 
 impl From<Next> for State {
@@ -198,6 +210,9 @@ impl State {
         if let State::AwaitSynAck(state) = self {
             let (initiator, next) = state.initiator();
             return Some(made::refusals(key, initiator, next, shift));
+        }
+        if let State::AwaitProof(state) = self {
+            return state.resets(key);
         }
         Some(made::resets(key, self.next()?))
     }

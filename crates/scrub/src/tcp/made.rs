@@ -45,7 +45,8 @@ pub(crate) fn refusals(key: &Key, initiator: Side, next: u32, shift: Shift) -> [
     [reset(key, initiator, zero, Some(next)), reset(key, initiator.other(), next, None)]
 }
 
-fn reset(key: &Key, to: Side, sequence: u32, acknowledgement: Option<u32>) -> Made {
+/// A reset to one host.
+pub(crate) fn reset(key: &Key, to: Side, sequence: u32, acknowledgement: Option<u32>) -> Made {
     let flags = flag::RST | acknowledgement.map_or(0, |_| flag::ACK);
     let acknowledgement = acknowledgement.unwrap_or(0);
     let (window, timestamps, sack) = (0, None, None);

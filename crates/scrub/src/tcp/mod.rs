@@ -213,8 +213,8 @@ impl Flows {
             self.remove(index);
             return Err(reason);
         }
-        if begun_by == Some((Side::UNTRUSTED, false)) {
-            self.validation.completed(context.now, key);
+        if let (Some((Side::UNTRUSTED, false)), Some(flow)) = (begun_by, self.table.get(index)) {
+            self.validation.completed(context.now, key, flow.opened);
         }
         self.touch(index, context.now);
         Ok(())
@@ -323,7 +323,10 @@ impl Flows {
             return Ok(false);
         }
         if context.settings.adopt != Adopt::No && adoption::may_begin(segment) {
-            return Ok(true);
+            let begins = context.settings.adopt != Adopt::End || context.from == Side::TRUSTED;
+            if begins || self.validation.may_ask(context.now) {
+                return Ok(begins || ask_without_state(context, segment));
+            }
         }
         // Under a flood half-open connections are forgotten, and their answers come all the same.
         let (_, max) = self.table.len_and_max();
@@ -379,7 +382,7 @@ impl Flows {
         let Some(index) = self.table.find(key) else { return judged };
         match self.table.get(index).map(|flow| &flow.state) {
             None | Some(State::Ended(_)) => {}
-            Some(State::AwaitProof(_)) => {
+            Some(State::AwaitProof(state)) if judged == Err(DropReason::FlowSevered) && state.next().is_some() => {
                 self.sever(index, context.now, None, Ending::Older);
                 self.events.count_older(context.now);
             }
@@ -477,7 +480,9 @@ impl Flows {
             };
             match self.table.get_mut(index) {
                 Some(flow) if flow.state.class() == Class::Established => {
-                    let untold = flow.state.next();
+                    // What another scrubber told of it may be long past.
+                    let is_own = ![Side::TRUSTED, Side::UNTRUSTED].iter().any(|side| flow.state.awaits_word_on(*side));
+                    let untold = flow.state.next().filter(|_| is_own);
                     flow.state.give_back(&mut self.memory);
                     flow.state = State::Ended(Ending::Expired { untold });
                     self.touch(index, at);
@@ -569,11 +574,18 @@ impl Flows {
     }
 }
 
+/// Where nothing is adopted an untrusted host's segment is a question alone, and what the trusted host
+/// answers is the first that is kept of the connection. `false`, for the caller.
+fn ask_without_state(context: &mut Context<'_>, segment: &mut Segment<'_>) -> bool {
+    catch_up::ask(context, segment, None);
+    false
+}
+
 /// The shift of a connection that begins with `segment`, to be taken back if it turns out that none was used before.
 fn first_shift(secret: &keys::Key, context: &Context<'_>, key: &Key, segment: &Segment<'_>) -> Shift {
     // The receiver would find the signature wrong if the number that it covers were another.
     let is_signed = context.from == Side::TRUSTED && segment.options.is_signed();
-    let is_older_than_keys = !segment.opens() && context.settings.adopt != Adopt::All;
+    let is_older_than_keys = !segment.opens() && context.settings.adopt == Adopt::Unshifted;
     if is_signed || is_older_than_keys { Shift::default() } else { Shift::of(context, secret, key) }
 }
 

@@ -25,10 +25,13 @@ use crate::tcp::made::Made;
 use crate::tcp::segment::{Segment, flag};
 use crate::tcp::serial::ahead;
 use crate::tcp::sources;
+use crate::tcp::work::seconds;
 
 /// What the key is asked for here.
 const CHALLENGE: u8 = 0xfd;
 const ADDRESS: u8 = 0xfc;
+/// SYNs that an initiator may send for an answer: it may begin anew from the same port.
+const SYNS_OF_ANSWER: u8 = 4;
 
 /// Which untrusted hosts have shown that they receive.
 #[derive(Debug)]
@@ -40,8 +43,8 @@ pub(crate) struct Validation {
     requests: Requests,
     /// What each validated address may still begin and not complete.
     addresses: Lately<Budget>,
-    /// Connections whose own initiator answered.
-    connections: Lately<()>,
+    /// Connections whose own initiator answered, and SYNs that it may still send with other numbers.
+    connections: Lately<u8>,
 }
 
 /// Connections that an address may begin and not complete.
@@ -49,8 +52,22 @@ pub(crate) struct Validation {
 struct Budget {
     /// Without an answer for this very connection. Whoever spoofs the address uses these up.
     unasked: u8,
-    /// With one, which only the address's own host gives.
+    /// With one. They come back with time: the address's host resets what others ask in its name,
+    /// too, so who spoofs it uses these up as well, and must not keep it out for good.
     answers: u8,
+    /// Since when none came back, in whole seconds since boot.
+    since: u32,
+}
+
+impl Budget {
+    const FULL: Budget = Budget { unasked: VALIDATED_UNASKED, answers: VALIDATED_ANSWERS, since: 0 };
+
+    /// It as it is at `now`: an answer more for each second.
+    fn at(self, now: Instant) -> Budget {
+        let now = seconds(now);
+        let back = now.saturating_sub(self.since).min(VALIDATED_ANSWERS.into()) as u8;
+        Budget { answers: self.answers.saturating_add(back).min(VALIDATED_ANSWERS), since: now, ..self }
+    }
 }
 
 /// Connections that untrusted hosts asked for, of which nothing came yet: those of the last one or
@@ -70,7 +87,7 @@ impl Validation {
             from: settings.flows.half_open,
             requests: Requests::default(),
             addresses: Lately::new(VALIDATED_MAX, VALIDATED_LIFETIME),
-            connections: Lately::new(VALIDATED_MAX, CHALLENGE_LIFETIME),
+            connections: Lately::new(VALIDATED_MAX, 2 * CHALLENGE_LIFETIME),
         }
     }
 
@@ -96,7 +113,10 @@ impl Validation {
 
     /// Whether an initiator answered or its address may begin one more, which is entered.
     fn has_place(&mut self, now: Instant, key: &Key) -> bool {
-        if self.connections.get(now, self.hashing.place(&key.subject())).is_some() {
+        let connection = self.hashing.place(&key.subject());
+        let left = self.connections.get(now, connection).and_then(|(_, left)| left.checked_sub(1));
+        if let Some(left) = left {
+            self.connections.put(now, connection, left);
             return true;
         }
         let address = self.address(key);
@@ -152,27 +172,41 @@ impl Validation {
             return;
         }
         let known = self.addresses.get(now, address).map(|(_, budget)| *budget);
-        let mut budget = known.unwrap_or(Budget { unasked: VALIDATED_UNASKED, answers: VALIDATED_ANSWERS });
+        let mut budget = known.unwrap_or(Budget::FULL).at(now);
         let Some(left) = budget.answers.checked_sub(1) else { return };
         budget.answers = left;
         self.addresses.put(now, address, budget);
-        self.connections.put(now, connection, ());
+        self.connections.put(now, connection, SYNS_OF_ANSWER);
         self.requests.settle(now);
     }
 
-    /// An untrusted host completed the handshake of a connection that it opened: it may begin
-    /// another one.
-    pub(crate) fn completed(&mut self, now: Instant, key: &Key) {
+    /// An untrusted host completed the handshake of a connection that it `opened` then, in whole
+    /// seconds since boot: it may begin another one.
+    pub(crate) fn completed(&mut self, now: Instant, key: &Key, opened: u32) {
         if self.from.is_none() {
             return;
         }
-        self.requests.settle(now);
+        // An older one is in no count any more.
+        if seconds(now).saturating_sub(opened) < REQUEST_PERIOD.as_secs() as u32 {
+            self.requests.settle(now);
+        }
         let address = self.address(key);
-        if let Some((_, budget)) = self.addresses.get(now, address) {
+        if let Some(budget) = self.addresses.get(now, address).map(|(_, budget)| budget.at(now)) {
             let unasked = (budget.unasked + 1).min(VALIDATED_UNASKED);
             let answers = (budget.answers + 1).min(VALIDATED_ANSWERS);
-            self.addresses.put(now, address, Budget { unasked, answers });
+            self.addresses.put(now, address, Budget { unasked, answers, ..budget });
         }
+    }
+
+    /// Whether a segment of no known connection from an untrusted host may become a question to a
+    /// trusted one. It is a request as a SYN is, and nobody is challenged for it.
+    pub(crate) fn may_ask(&mut self, now: Instant) -> bool {
+        if self.from.is_none() {
+            return true;
+        }
+        let is_calm = self.excess(now).is_none();
+        self.requests.enter(now);
+        is_calm
     }
 
     /// What only the initiator of a connection hears in a period.
@@ -222,7 +256,7 @@ impl Requests {
         if periods > 0 {
             self.before = if periods == 1 { self.latest } else { 0 };
             self.latest = 0;
-            self.since = now;
+            self.since = self.since + REQUEST_PERIOD * u32::try_from(periods).unwrap_or(u32::MAX);
         }
     }
 }

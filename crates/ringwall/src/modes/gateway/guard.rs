@@ -32,7 +32,7 @@ impl Guard<Scrubbed> for Scrubber {
                 ("asymmetric-path", format!("{}: {what}", named(flow)))
             }
             Event::OlderEnded { count } => {
-                let what = "TCP connections are older than this gateway and were ended at both hosts (gate.adopt)";
+                let what = "TCP connections that this gateway does not know were ended at both hosts (gate.adopt)";
                 ("older-ended", format!("{count} {what}"))
             }
             Event::FlowsFull => ("flows-full", "new connections are refused: raise gate.flows_max".to_owned()),

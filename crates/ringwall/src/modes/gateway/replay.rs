@@ -17,7 +17,7 @@ use std::time::Duration;
 use bump::{Batch, Bump, Checksum, DropReason, Frame, Gso, GsoKind, Instant, Ledger, Meta, Now, Side, Sink};
 use clap::Args;
 use scrub::keys::KEY_LEN;
-use scrub::settings::Network;
+use scrub::settings::{Adopt, Network};
 use scrub::{Action, Keys, Rule, Scrubber, Settings};
 use system::capture::{CaptureReader, CaptureWriter, Counted, Format, LeftOut, unpacked};
 use system::port::{Receiver, Sender};
@@ -129,8 +129,11 @@ impl ReplayArgs {
         let preset = self.preset.unwrap_or(gate.preset);
         let mut settings = Gate { preset, ..gate }.settings(scrub::limits::MTU);
         shares.enter(&mut settings.flows);
-        // Nobody in a capture answers a challenge.
+        // Nobody in a capture answers a challenge or a question.
         settings.flows.half_open = None;
+        if settings.adopt == Adopt::End {
+            settings.adopt = Adopt::No;
+        }
         for rule in UNSEEN {
             settings.rules.set(rule, Action::Off);
         }

@@ -225,6 +225,10 @@ fn keys_and_settings(plan: &Plan, gateway: &Gateway, secret: Option<&Secret>) ->
     }
     let mut settings = gate.settings(gateway.mtu() as usize);
     plan.as_read.shares.enter(&mut settings.flows);
+    // Another gateway may know the connection, and tell of it later.
+    if secret.is_some() && settings.adopt == Adopt::End {
+        settings.adopt = Adopt::No;
+    }
     match kept {
         Kept::Before(keys) => {
             if gate.adopt.is_none() {
