@@ -62,7 +62,7 @@ struct Budget {
 impl Budget {
     const FULL: Budget = Budget { unasked: VALIDATED_UNASKED, answers: VALIDATED_ANSWERS, since: 0 };
 
-    /// It as it is at `now`: an answer more for each second.
+    /// The budget at `now`: one more answer for each second.
     fn at(self, now: Instant) -> Budget {
         let now = seconds(now);
         let back = now.saturating_sub(self.since).min(VALIDATED_ANSWERS.into()) as u8;
