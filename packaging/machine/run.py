@@ -308,8 +308,8 @@ class Wireless(Case):
             self.guard(machine, "mode = \"cll\"\n", units)
 
     def watched(self):
-        # An access point tells the bridges where a new station is, by a frame of LLC in the station's name. What it says
-        # for itself by the first machine's wired card is nobody's who is guarded.
+        # An access point tells the bridges where a new station is, by a frame of LLC in the station's name.
+        # What it says for itself by the first machine's wired card is nobody's who is guarded.
         _, _, access_point = self.machines[0].cards[0]
         return f"{in_clear(self.machines)} and not (ether[12:2] <= 1500) and not ether src {access_point}"
 
@@ -371,8 +371,8 @@ class SignedArp(Case):
         return f"({sources}) and arp[6:2] == 2"
 
     def check_clear(self):
-        """All answers are signed, but for those of a daemon that does not have the time yet. Those of the stack are shorter,
-        and none of them may leave."""
+        """All answers are signed, but for those of a daemon that does not have the time yet. Those of the stack
+        are shorter, and none of them may leave."""
         daemon_len, wrong, signs = 60, [], dict.fromkeys((machine.mac for machine in self.machines), False)
         signed = set()
         begun = sorted(self.begun)

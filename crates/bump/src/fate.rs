@@ -374,7 +374,7 @@ drop_reasons! {
         "A TCP connection beyond the share of its IPv6 network, or an adopted one beyond its host's.",
         "See `events` for the network; where it is one of many hosts, lower shares.flows.";
     AddressNotValidated, "address-not-validated",
-        "A TCP SYN of an untrusted host that has to show first that it receives, as many connections are begun and not completed.",
+        "A TCP SYN of an untrusted host that has to show first that it receives (shares.half_open).",
         "Nothing: the gateway has asked that host. See `events` and the attack `syn-flood`.";
     GateStandby, "gate-standby", "The other gateway of the pair forwards; this one is on standby.",
         "Nothing: `ringwall status` says which of the two is active.";

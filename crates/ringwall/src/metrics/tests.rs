@@ -164,7 +164,8 @@ fn gateway() -> Measured {
     let status = json!({
         "answer": "gate", "interface": "in0", "preset": "balanced", "changed_rules": {}, "trusted": card("in0"),
         "untrusted": card("out0"), "mirror": card("tap0"), "mtu": 1500, "adopted": false, "on_exit": "closed",
-        "probes": {}, "frames": gate_frames(), "flows": 12, "flows_half_open": 3, "validates_addresses": true, "memory_bytes": 1000, "memory_idle_bytes": 24,
+        "probes": {}, "frames": gate_frames(), "flows": 12, "flows_half_open": 3,
+        "validates_addresses": true, "memory_bytes": 1000, "memory_idle_bytes": 24,
         "rules": { "tcp-overlap": 4 }, "ports": ports(["trusted", "untrusted"]),
         "pair": { "role": "standby", "since_s": 1, "peer": null, "in_sync": false, "lag_ms": 2, "messages_sent": 3,
             "messages_heard": 4, "records_sent": 5, "records_heard": 6, "bad_records": 7, "losses": 8, "stations": 9,

@@ -15,8 +15,9 @@ use crate::wire::Stream;
 const BULK: u64 = 1 << 20;
 /// As many that all come to one of two readers happen once in 30,000 runs.
 const CONNECTIONS: usize = 16;
-/// Readers that share a mirror in turn of connections: two sockets of one fan-out group (packet(7)), which say for each
-/// connection, however it is turned, how many of its packets each got. They end once they know as many as they are told.
+/// Readers that share a mirror in turn of connections: two sockets of one fan-out group (packet(7)).
+/// They say for each connection, however it is turned, how many of its packets each got. They end
+/// once they know as many as they are told.
 const READERS: &str = r#"
 import collections, socket, struct, sys, time
 sockets = []
