@@ -55,10 +55,8 @@ impl Stages {
         mut packet: Packet<'_>,
         exit: &mut Exit<'_>,
     ) -> Result<Fate, DropReason> {
-        let fate = match self.transport(context, &mut packet) {
-            Ok(Departure::Never) => Ok(Fate::Consumed),
-            departure => departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink)),
-        };
+        let departure = self.transport(context, &mut packet);
+        let fate = departure.and_then(|departure| self.leave(context, &mut packet, departure, exit.sink));
         if packet.ip.protocol() == protocol::TCP {
             self.send_made(context, &packet, exit);
         }
@@ -85,19 +83,21 @@ impl Stages {
         departure: Departure,
         sink: &mut dyn Sink,
     ) -> Result<Fate, DropReason> {
+        let at = match departure {
+            Departure::Never => return Ok(Fate::Consumed),
+            Departure::Now => None,
+            Departure::At(at) => Some(at),
+        };
         packet.clear_dont_fragment(context);
         let (from, to) = (context.from, context.from.other());
         self.fingerprint.rewrite(context, to, packet);
         let mtu = context.settings.mtu;
-        match departure {
-            Departure::Now => emit::packet(packet, mtu, to, sink, &mut self.scratch).map(|()| Fate::Forwarded),
-            Departure::At(at) => {
-                let mut frames = Collected::new();
-                emit::packet(packet, mtu, to, &mut frames, &mut self.scratch)?;
-                self.delayed.hold(at, from, frames.take())
-            }
-            Departure::Never => Ok(Fate::Consumed),
-        }
+        let Some(at) = at else {
+            return emit::packet(packet, mtu, to, sink, &mut self.scratch).map(|()| Fate::Forwarded);
+        };
+        let mut frames = Collected::new();
+        emit::packet(packet, mtu, to, &mut frames, &mut self.scratch)?;
+        self.delayed.hold(at, from, frames.take())
     }
 
     /// The transport stage, by protocol.

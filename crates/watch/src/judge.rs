@@ -22,7 +22,7 @@ const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
 const SOME: u64 = 5;
 /// The same, where a loop or a late link makes a burst of them.
 const MANY: u64 = 32;
-/// Of each host that is asked for the first time one comes, too.
+/// The same, where each honest host causes one as well.
 const VERY_MANY: u64 = 256;
 
 /// What a frame tells.

@@ -192,7 +192,9 @@ impl State {
 
     /// Whether a SYN would take the place of the one of its side that is not answered yet.
     pub(crate) fn is_renewed_by(&self, from: Side, syn: &Segment<'_>) -> bool {
-        matches!(self, State::AwaitSynAck(state) if state.initiator() != (from, syn.sequence.wrapping_add(1)))
+        let State::AwaitSynAck(state) = self else { return false };
+        let (initiator, next) = state.initiator();
+        initiator == from && next != syn.sequence.wrapping_add(1)
     }
 
     /// The next sequence number of each half, by side, where both are known.

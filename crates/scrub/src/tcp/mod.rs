@@ -166,7 +166,7 @@ impl Flows {
         let found = self.table.find(key);
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
-        let known_renews = known.is_some_and(|flow| flow.state.is_renewed_by(context.from, segment));
+        let is_renewed = known.is_some_and(|flow| flow.state.is_renewed_by(context.from, segment));
         let Some(index) = found.filter(|_| !ends) else {
             if !self.may_begin(context, key, found, segment)? {
                 return Ok(());
@@ -174,7 +174,7 @@ impl Flows {
             found.into_iter().for_each(|index| self.forget(index, Over::Reused));
             return self.begin(context, key, ip, segment);
         };
-        if known_renews {
+        if is_renewed {
             self.validate(context, key, segment)?;
         }
         let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
@@ -257,8 +257,8 @@ impl Flows {
 
     /// Refuses a SYN whose sender has to show first that it receives, and asks it.
     fn validate(&mut self, context: &Context<'_>, key: &Key, syn: &Segment<'_>) -> Result<(), DropReason> {
-        let requests = self.validation.excess(context.now).unwrap_or_default();
         self.validation.admit(context, key, syn).map_err(|challenge| {
+            let requests = self.validation.excess(context.now).unwrap_or_default();
             let event = Event::ValidatesAddresses { requests };
             self.events.report_rarely(context.now, events::Kind::ValidatesAddresses, event);
             self.made.extend(challenge);
@@ -323,9 +323,13 @@ impl Flows {
             return Ok(false);
         }
         if context.settings.adopt != Adopt::No && adoption::may_begin(segment) {
-            let begins = context.settings.adopt != Adopt::End || context.from == Side::TRUSTED;
-            if begins || self.validation.may_ask(context.now) {
-                return Ok(begins || ask_without_state(context, segment));
+            if context.settings.adopt != Adopt::End || context.from == Side::TRUSTED {
+                return Ok(true);
+            }
+            // A question and nothing more: what the trusted host answers is the first that is kept.
+            if self.validation.may_ask(context.now) {
+                catch_up::ask(context, segment, None);
+                return Ok(false);
             }
         }
         // Under a flood half-open connections are forgotten, and their answers come all the same.
@@ -572,13 +576,6 @@ impl Flows {
         let index = self.table.find(&Key::from(id))?;
         Some((index, self.table.get(index)?.state.class()))
     }
-}
-
-/// Where nothing is adopted an untrusted host's segment is a question alone, and what the trusted host
-/// answers is the first that is kept of the connection. `false`, for the caller.
-fn ask_without_state(context: &mut Context<'_>, segment: &mut Segment<'_>) -> bool {
-    catch_up::ask(context, segment, None);
-    false
 }
 
 /// The shift of a connection that begins with `segment`, to be taken back if it turns out that none was used before.

@@ -62,7 +62,8 @@ impl<S: Sender> Mirror<S> {
             Some(vlan) => tagged(&mut self.port, frame, meta, vlan),
             None => put(&mut self.port, &[frame], meta),
         };
-        *(if is_kept { &mut self.counters.sent } else { &mut self.counters.lost }) += 1;
+        let count = if is_kept { &mut self.counters.sent } else { &mut self.counters.lost };
+        *count += 1;
     }
 
     fn beside<T>(&mut self, ports: &mut dyn Sink, work: impl FnOnce(&mut dyn Sink) -> T) -> T {
