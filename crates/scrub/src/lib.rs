@@ -9,6 +9,7 @@
 //! understands does not leave. Reading order: [`rule`] (what is done, by name), [`scrubber`] (in which order), then the stages
 //! `ethernet`, `ip`, `tcp`, `udp`, `icmp`. This room trusts the metadata of its ports and nothing else.
 
+pub mod carried;
 mod checksum;
 mod context;
 mod departure;

@@ -78,6 +78,29 @@ pub const PARKED_ASK_AGAIN: Duration = Duration::from_millis(600);
 pub const PARKED_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Receivers that are asked again in one look.
 pub const PARKED_ASKS_PER_LOOK: usize = 256;
+/// Between two looks at connections that the kernel carries.
+pub const CARRIED_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// A connection that says nothing for so long makes room for another in the kernel.
+pub const CARRIED_IDLE: Duration = Duration::from_secs(10);
+/// Packets of a connection before it is carried, and between two attempts: short ones never are.
+pub const CARRIED_PACKETS_MIN: u32 = 8;
+/// What may be under way of a connection that is handed over, in bytes: a window without scale.
+pub const CARRIED_OPEN_MAX_BYTES: u32 = 64 << 10;
+/// Packets between two attempts where the last was in vain.
+pub const CARRIED_AGAIN_PACKETS: u32 = 128;
+/// So many segments are worth the round trip that calming a connection costs.
+pub const CARRIED_FAR: u64 = 1000;
+/// Packets since the last attempt after which a busy connection may be calmed.
+pub const CALM_PACKETS: u32 = 32;
+/// How long an attempt may take; it costs nothing until the window is used up.
+pub const CALM_TIME: Duration = Duration::from_secs(2);
+/// What a connection that was calmed may have under way.
+pub const CALMED_KEPT_BYTES: u32 = 1 << 20;
+/// Between the first two attempts to calm one connection; each time twice as long, as each costs a
+/// round trip.
+pub const CALM_AGAIN: Duration = Duration::from_millis(250);
+/// And how often it doubles: to 16 s.
+pub const CALM_DOUBLINGS_MAX: u8 = 6;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
 

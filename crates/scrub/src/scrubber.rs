@@ -7,6 +7,7 @@ use bump::{Batch, Bump, Checksum, DropReason, Fate, Frame, Instant, Ledger, Now,
 
 use wire::EtherType;
 
+use crate::carried::Carrier;
 use crate::context::Context;
 use crate::ethernet::Link;
 use crate::ip::fragments::{self, Arrived, Fragments, Whole};
@@ -47,7 +48,14 @@ impl Scrubber {
 
     /// The links carry packets of `mtu` bytes from now on.
     pub fn set_mtu(&mut self, mtu: usize) {
+        self.stages.flows.take_all_back();
         self.settings.mtu = mtu;
+    }
+
+    /// Has a program in the kernel carry clean segments of established connections from now on, by the
+    /// memory that is shared with it; nothing, where it would not do [what the rules say](Settings::may_be_carried).
+    pub fn carry_by(&mut self, carrier: Carrier) {
+        self.stages.flows.carriage.begin(carrier);
     }
 
     /// How often each rule acted.
@@ -83,20 +91,20 @@ impl Scrubber {
     /// Bytes of memory that connections hold for unacknowledged data.
     #[must_use]
     pub fn retained_bytes(&self) -> usize {
-        self.stages.flows.memory().used()
+        self.stages.flows.memory.used()
     }
 
     /// Bytes of memory that wait to be used again for unacknowledged data; with [`retained_bytes`](Scrubber::retained_bytes)
     /// never more than [`memory_max_bytes`](crate::Settings::memory_max_bytes).
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
-        self.stages.flows.memory().idle()
+        self.stages.flows.memory.idle()
     }
 
     /// What became of segments that had to wait, after a takeover, until their receiver had answered.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        self.stages.flows.parking().waits()
+        self.stages.flows.parking.waits()
     }
 
     /// Blocks a TCP connection: it ends for both sides at its next segment, and none begins in its place. False if as many are
@@ -199,10 +207,10 @@ impl Scrubber {
     /// as the questions that they became. What goes on may be the word for which the other half
     /// waits; what follows from that waits nowhere again.
     fn resume(&mut self, now: Instant, sink: &mut dyn Sink) {
-        let mut waiting = VecDeque::from(self.stages.flows.parking_mut().take_answered());
+        let mut waiting = VecDeque::from(self.stages.flows.parking.take_answered());
         while let Some(parked) = waiting.pop_front() {
             let went_on = self.judge_parked(now, parked, sink);
-            let parking = self.stages.flows.parking_mut();
+            let parking = &mut self.stages.flows.parking;
             parking.settle(went_on);
             waiting.extend(parking.take_answered());
         }
@@ -210,7 +218,7 @@ impl Scrubber {
 
     /// Has frames that wait become questions once more.
     fn ask_again(&mut self, now: Instant, sink: &mut dyn Sink) {
-        for parked in self.stages.flows.parking_mut().look(now) {
+        for parked in self.stages.flows.parking.look(now) {
             self.judge_parked(now, parked, sink);
             self.resume(now, sink);
         }
@@ -280,7 +288,7 @@ impl Bump for Scrubber {
             let fate = self.scrub(now.since_boot, from, &mut frame, sink).unwrap_or_else(Fate::Dropped);
             self.ledger.settle(now.since_boot, from, fate, frame.bytes);
             self.release(now.since_boot);
-            self.stages.flows.parking_mut().park(now.since_boot, from, &frame);
+            self.stages.flows.parking.park(now.since_boot, from, &frame);
             self.resume(now.since_boot, sink);
         }
     }
@@ -322,5 +330,6 @@ impl Bump for Scrubber {
 
     fn add_to_ledger(&self, total: &mut Ledger) {
         total.add(&self.ledger);
+        self.stages.flows.carriage.add_to_ledger(total);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wire::EtherType;
 
 use crate::limits;
-use crate::rule::Rules;
+use crate::rule::{Action, Rule, Rules};
 
 /// A choice of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,7 +173,29 @@ impl FlowLimits {
     }
 }
 
+/// A program in the kernel does what these say, and would not where they are off.
+const MUST_BE_ON: [Rule; 6] = [
+    Rule::TcpChecksum,
+    Rule::TcpSequence,
+    Rule::TcpAcknowledgement,
+    Rule::TcpOutOfOrder,
+    Rule::TcpRetransmission,
+    Rule::TcpTimestamps,
+];
+/// What it changes in nearly every packet. None of it ends a connection there.
+const MUST_NOT_SEVER: [Rule; 5] =
+    [Rule::EthernetTrailer, Rule::HopLimitFloor, Rule::HopLimitUniform, Rule::Ipv4Identification, Rule::Ipv6FlowLabel];
+
 impl Settings {
+    /// Whether a program in the kernel does all that the rules say to clean segments (record 0123).
+    #[must_use]
+    pub fn may_be_carried(&self) -> bool {
+        let action = |rule: &Rule| self.rules.action(*rule);
+        let are_on = MUST_BE_ON.iter().all(|rule| action(rule) != Action::Off);
+        let end_none = MUST_NOT_SEVER.iter().all(|rule| action(rule) != Action::Sever);
+        are_on && end_none && action(&Rule::Ipv4DontFragment) == Action::Off && !self.misses_segments
+    }
+
     /// The settings of `preset`.
     #[must_use]
     pub fn preset(preset: Preset) -> Settings {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Makes shield.bpf and shield.xdp.bpf of shield.c with clang, and the same of sarp.c and ipsec.c: the instructions of each program as
 the kernel takes them, and nothing else. One stands in front of a socket, the other in front of a card's receive path; hook.h has
-the difference. onward.bpf of onward.c stands behind the socket. What stands around a card that stays in place and the lab's program
+the difference. onward.bpf of onward.c stands behind the socket. carry.c
+is a gateway's, before its sockets and behind them. What stands around a card that stays in place and the lab's program
 that makes floods are compiled here as well.
 
 Where an instruction names a map, it says so (BPF_PSEUDO_MAP_FD) and holds the map's number, its place among the program's maps; whoever
@@ -22,6 +23,8 @@ PROGRAM = "hook"
 HOOKS = {"": [], ".xdp": ["-DXDP"]}
 # The maps of the programs in front of IPsec, in the order of their places.
 IPSEC = [b"settings", b"peers", b"known", b"windows", b"candidates", b"books", b"exchanges"]
+# The maps of the programs that carry connections through a gateway.
+CARRY = [b"settings", b"entries", b"pool", b"hands"]
 # The sources, the hooks for which each is compiled, and its maps in the order of their places.
 PROGRAMS = [
     (HERE / "shield.c", HOOKS, [b"settings", b"receivers", b"windows", b"counters", b"heard", b"peers"]),
@@ -30,6 +33,7 @@ PROGRAMS = [
     (HERE / "onward.c", {"": ["-DINGRESS"]}, IPSEC),
     (HERE / "../../system/bpf/keep.c", {"": []}, [b"entry"]),
     (HERE / "../../system/bpf/guard.c", {"": []}, [b"entry", b"sources"]),
+    (HERE / "../../scrub/bpf/carry.c", {"": [], ".onward": ["-DINGRESS"]}, CARRY),
     (HERE / "../../lab/bpf/flood.c", {"": []}, [b"settings", b"frames"]),
 ]
 SYMBOL_TABLE, RELOCATIONS = 2, 9

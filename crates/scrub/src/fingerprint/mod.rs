@@ -88,12 +88,23 @@ impl Fingerprint {
         if !context.on(Rule::Ipv6FlowLabel) || header.is_fragment() {
             return;
         }
-        let flow = Subject::new(FLOW_LABEL).between(header.source.into(), header.destination.into());
-        let number = self.key.number(&flow.protocol(header.protocol).number(ports.into()));
-        let label = (number as u32 & 0x000f_ffff).max(1);
+        let (source, destination) = (header.source.into(), header.destination.into());
+        let label = label_of(&self.key, source, destination, header.protocol, ports);
         context.acts_if(header.flow_label != label, Rule::Ipv6FlowLabel);
         header.flow_label = label;
     }
+}
+
+fn label_of(key: &Key, source: IpAddr, destination: IpAddr, protocol: u8, ports: u32) -> u32 {
+    let flow = Subject::new(FLOW_LABEL).between(source, destination);
+    let number = key.number(&flow.protocol(protocol).number(ports.into()));
+    (number as u32 & 0x000f_ffff).max(1)
+}
+
+/// The label of all packets of a TCP connection from `source`; `ports` are those of source and
+/// destination.
+pub(crate) fn flow_label(key: &Key, source: IpAddr, destination: IpAddr, ports: u32) -> u32 {
+    label_of(key, source, destination, protocol::TCP, ports)
 }
 
 /// Packets that `packet` stands for.
@@ -124,10 +135,20 @@ fn forbid_fragments(context: &mut Context<'_>, packet: &mut Packet<'_>) {
 
 /// Whether the packet is never meant to pass a router, by its kind or by its addresses.
 fn is_for_neighbours(packet: &Packet<'_>) -> bool {
-    if packet.ip.hop_limit() == u8::MAX && (is_discovery(packet) || has_port_of_neighbours(packet)) {
+    let is_said_by_ports = || {
+        let ports = packet.ports();
+        matches!(packet.ip.protocol(), protocol::TCP | protocol::UDP)
+            && has_port_of_neighbours([(ports >> 16) as u16, ports as u16])
+    };
+    if packet.ip.hop_limit() == u8::MAX && (is_discovery(packet) || is_said_by_ports()) {
         return true;
     }
-    match (packet.ip.source(), packet.ip.destination()) {
+    stays_on_link(packet.ip.source(), packet.ip.destination())
+}
+
+/// Whether packets from `source` to `destination` never pass a router.
+pub(crate) fn stays_on_link(source: IpAddr, destination: IpAddr) -> bool {
+    match (source, destination) {
         (_, IpAddr::V4(destination)) => destination.is_link_local() || matches!(destination.octets(), [224, 0, 0, _]),
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let is_link_multicast = matches!(destination.octets(), [0xff, scope, ..] if scope & 0x0f <= 2);
@@ -144,9 +165,7 @@ fn is_discovery(packet: &Packet<'_>) -> bool {
     kind == Some(Kind::Neighbour)
 }
 
-fn has_port_of_neighbours(packet: &Packet<'_>) -> bool {
-    let ports = packet.ports();
-    let is_one = |port: u16| PORTS_OF_NEIGHBOURS.contains(&port);
-    matches!(packet.ip.protocol(), protocol::TCP | protocol::UDP)
-        && (is_one((ports >> 16) as u16) || is_one(ports as u16))
+/// Whether one of the ports is of a protocol between neighbours.
+pub(crate) fn has_port_of_neighbours(ports: [u16; 2]) -> bool {
+    ports.iter().any(|port| PORTS_OF_NEIGHBOURS.contains(port))
 }

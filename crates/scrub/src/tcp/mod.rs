@@ -12,6 +12,7 @@
 mod acknowledgement;
 mod adoption;
 mod agreed;
+mod carriage;
 mod catch_up;
 mod changes;
 mod class;
@@ -24,7 +25,7 @@ mod greeting;
 mod half;
 mod handshake;
 mod header;
-mod key;
+pub(crate) mod key;
 mod made;
 mod memory;
 pub(crate) mod options;
@@ -60,6 +61,7 @@ use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
+use carriage::Carriage;
 use changes::Changes;
 use class::Class;
 use ended::Ends;
@@ -90,7 +92,8 @@ pub(crate) struct Flows {
     /// Whether any rule of TCP is on; without one, segments pass unread.
     is_active: bool,
     table: Table,
-    memory: Memory,
+    /// The memory for unacknowledged data.
+    pub(crate) memory: Memory,
     events: Events,
     /// Segments of the scrubber's own that the latest packet called for.
     made: Vec<Made>,
@@ -101,10 +104,12 @@ pub(crate) struct Flows {
     /// What another scrubber is to be told.
     changes: Changes,
     /// What waits after another scrubber's end.
-    parking: Parking,
+    pub(crate) parking: Parking,
     /// What is over.
     ends: Ends,
     validation: Validation,
+    /// What a program in the kernel carries.
+    pub(crate) carriage: Carriage,
 }
 
 /// The rules of this room.
@@ -125,6 +130,7 @@ impl Flows {
             parking: Parking::default(),
             ends: Ends::default(),
             validation: Validation::new(settings, keys),
+            carriage: Carriage::new(settings, keys),
         }
     }
 
@@ -164,6 +170,9 @@ impl Flows {
     ) -> Result<(), DropReason> {
         self.in_hand = Some(*key);
         let found = self.table.find(key);
+        if found.is_some_and(|index| !self.take_back(index, context.now)) {
+            return Err(DropReason::FlowSevered);
+        }
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
         let is_renewed = known.is_some_and(|flow| flow.state.is_renewed_by(context.from, segment));
@@ -198,6 +207,7 @@ impl Flows {
         let judged = flow.state.receive(&mut work);
         if judged.is_ok() {
             flow.pass(context, ip, segment);
+            self.carriage.after(context, flow, segment, (&mut self.memory, &mut self.made));
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
             self.parking.note(index, asked, has_spoken.then_some(to));
         }
@@ -371,8 +381,38 @@ impl Flows {
     fn remove(&mut self, index: Index) -> Option<Flow> {
         self.parking.end(index);
         let mut flow = self.table.remove(index)?;
+        self.carriage.forget(&flow.key);
         flow.state.give_back(&mut self.memory);
         Some(flow)
+    }
+
+    /// Takes a connection back from the kernel, if it is there. False if it must end, and did.
+    fn take_back(&mut self, index: Index, now: Instant) -> bool {
+        let Some(flow) = self.table.get_mut(index) else { return true };
+        let is_whole = self.carriage.take_back(flow, &mut self.memory, seconds(now)).is_ok();
+        if !is_whole {
+            self.sever(index, now, None, Ending::Severed);
+        }
+        is_whole
+    }
+
+    /// Takes all connections back.
+    pub(crate) fn take_all_back(&mut self) {
+        let now = self.carriage.looked_at();
+        for index in self.carriage.all().iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
+            self.take_back(index, now);
+        }
+    }
+
+    /// Notes which connections the kernel has carried on, and takes back those that are idle.
+    fn look_at_carried(&mut self, at: Instant) {
+        let (moved, idle) = self.carriage.look(at);
+        for index in moved.iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
+            self.touch(index, at);
+        }
+        for index in idle.iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
+            self.take_back(index, at);
+        }
     }
 
     /// Ends the connection for both sides if a rule that applied says so.
@@ -424,15 +464,6 @@ impl Flows {
         self.parking.forget_question();
     }
 
-    /// What waits after another scrubber's end.
-    pub(crate) fn parking(&self) -> &Parking {
-        &self.parking
-    }
-
-    pub(crate) fn parking_mut(&mut self) -> &mut Parking {
-        &mut self.parking
-    }
-
     /// A panic cut the judgement of a segment short: nothing of its connection passes any more.
     pub(crate) fn end_torn(&mut self, now: Instant) {
         self.made.clear();
@@ -474,6 +505,7 @@ impl Flows {
     /// Forgets at most `budget` connections whose time has come.
     pub(crate) fn tick(&mut self, at: Instant, budget: usize) {
         self.events.tell_older(at);
+        self.look_at_carried(at);
         let now = seconds(at);
         for _ in 0..budget {
             let Some(index) = self.table.expired(now) else {
@@ -498,7 +530,8 @@ impl Flows {
 
     /// When [`tick`](Flows::tick) next has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        [self.parking.deadline(), self.events.deadline()].into_iter().fold(self.table.deadline(), time::earlier)
+        let others = [self.parking.deadline(), self.events.deadline(), self.carriage.deadline()];
+        others.into_iter().fold(self.table.deadline(), time::earlier)
     }
 
     pub(crate) fn next_event(&mut self) -> Option<Event> {
@@ -521,12 +554,8 @@ impl Flows {
             all: self.table.len_and_max().0,
             half_open: self.table.len_of(Class::HalfOpen),
             validates_addresses: self.validation.excess(now).is_some(),
+            carried: self.carriage.len(),
         }
-    }
-
-    /// The memory for unacknowledged data.
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
     }
 
     /// Blocks a connection: it ends for both sides at its next segment, and no other begins in its place. False if as many as
@@ -538,6 +567,7 @@ impl Flows {
             return false;
         }
         if let Some(index) = self.table.find(&key) {
+            self.take_back(index, at);
             let Some(flow) = self.table.get_mut(index) else { return false };
             let untold = flow.state.next();
             flow.state.give_back(&mut self.memory);

@@ -21,6 +21,8 @@ pub struct FlowCounts {
     pub half_open: usize,
     /// Whether untrusted hosts have to show that they receive before another begins.
     pub validates_addresses: bool,
+    /// Those that the kernel carries.
+    pub carried: usize,
 }
 
 /// One connection, for the operator.
@@ -130,7 +132,8 @@ impl Flows {
                 ..QuotedShift::default()
             },
         };
-        let (from, to) = flow.state.under_way(sender)?;
+        let carried = self.carriage.under_way(&key, sender);
+        let (from, to) = carried.or_else(|| flow.state.under_way(sender))?;
         let sequence = quoted.sequence.wrapping_add(shift.sequence);
         (ahead(sequence, from) >= 0 && ahead(to, sequence) >= 0).then_some(shift)
     }

@@ -33,6 +33,9 @@ pub(crate) trait Retained: fmt::Debug + Send {
     /// The end of what is known, holes counted.
     fn end(&self) -> u32;
 
+    /// The bytes that are known from the first on without a hole.
+    fn bytes(&mut self) -> Vec<u8>;
+
     /// Bytes of memory that it holds.
     fn memory_len(&self) -> usize;
 
@@ -208,6 +211,15 @@ impl Retained for Bytes {
         self.islands.last().map_or(self.in_sequence, |island| island.end)
     }
 
+    fn bytes(&mut self) -> Vec<u8> {
+        let len = self.in_sequence as usize;
+        if len == 0 {
+            return Vec::new();
+        }
+        let (first, second) = self.parts(0, len);
+        [&*first, &*second].concat()
+    }
+
     fn memory_len(&self) -> usize {
         self.ring.len()
     }
@@ -345,6 +357,8 @@ mod tests {
                 let last = model.0.drain(..release).next_back().flatten();
                 prop_assert_eq!(bytes.release(release as u32), last);
                 bytes.shrink(&mut memory);
+                let known: Vec<u8> = model.0.iter().map_while(|byte| *byte).collect();
+                prop_assert_eq!(bytes.bytes(), known);
                 prop_assert_eq!(bytes.in_sequence() as usize, model.in_sequence());
                 prop_assert_eq!(bytes.end() as usize, model.0.len());
                 prop_assert_eq!(memory.used(), bytes.memory_len());

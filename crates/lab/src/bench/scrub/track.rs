@@ -45,11 +45,13 @@ pub enum Way {
     Strict,
     /// The gateway.
     Scrubber,
+    /// The gateway whose clean segments the kernel carries.
+    Carried,
 }
 
 impl Way {
     /// Those of most rows, yardsticks first.
-    pub const USUAL: [Way; 4] = [Way::Wire, Way::Bridge, Way::Null, Way::Scrubber];
+    pub const USUAL: [Way; 5] = [Way::Wire, Way::Bridge, Way::Null, Way::Scrubber, Way::Carried];
     /// Those of tables III to VII.
     pub const FINGERPRINTS: [Way; 5] = [Way::Wire, Way::Bridge, Way::Null, Way::Fingerprint, Way::FingerprintFragments];
     /// Those of figures 5 and 6.
@@ -71,6 +73,7 @@ impl Way {
             Way::Drop => "drop",
             Way::Strict => "strict",
             Way::Scrubber => "scrubber",
+            Way::Carried => "carried",
         }
     }
 
@@ -101,6 +104,7 @@ impl Way {
             Way::Drop => ["td", "ud", "gd"],
             Way::Strict => ["tx", "ux", "gx"],
             Way::Scrubber => ["ts", "us", "gs"],
+            Way::Carried => ["tk", "uk", "gk"],
         }
     }
 
@@ -116,6 +120,7 @@ impl Way {
             Way::Null | Way::Scrubber => Some(""),
             Way::Drop => Some("out_of_order = \"drop\"\n"),
             Way::Strict => Some("preset = \"strict\"\n"),
+            Way::Carried => Some("[kernel]\ncarry = true\n"),
             Way::FingerprintFragments => Some(REASSEMBLING),
             Way::Fingerprint => Some(PASSING),
         }

@@ -10,6 +10,7 @@ mod beside;
 mod big;
 mod cable;
 mod captures;
+mod carried;
 mod disguise;
 mod floods;
 mod flow_records;

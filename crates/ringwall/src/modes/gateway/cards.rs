@@ -290,8 +290,8 @@ impl Ward for Cards {
         let (mut flows, mut memory, mut pair) = (GateFlows::default(), GateMemory::default(), None);
         if let Some(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
-            let scrub::FlowCounts { all, half_open, validates_addresses } = scrubbing.flows;
-            flows = GateFlows { all, half_open, validates_addresses };
+            let scrub::FlowCounts { all, half_open, validates_addresses, carried } = scrubbing.flows;
+            flows = GateFlows { all, half_open, validates_addresses, carried };
             memory = GateMemory { held: scrubbing.memory_bytes, idle: scrubbing.memory_idle_bytes };
             pair = scrubbing.pair.as_ref().map(PairReport::status);
             if let Some(mirror) = scrubbing.mirror {

@@ -51,6 +51,8 @@ pub(crate) struct GateConfig {
     #[serde(default)]
     pub(crate) mirror: Mirroring,
     #[serde(default)]
+    pub(crate) kernel: InKernel,
+    #[serde(default)]
     pub(crate) records: Records,
 }
 
@@ -74,6 +76,14 @@ impl Mirroring {
     pub(crate) fn vlans(&self) -> Option<[u16; 2]> {
         Some(self.vlans.as_ref()?.each_ref().map(|vlan| u16::try_from(vlan.get()).unwrap_or_default()))
     }
+}
+
+/// Section `[kernel]`: what the kernel does without the daemon.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InKernel {
+    /// Whether it carries clean segments of established connections.
+    pub(crate) carry: bool,
 }
 
 /// Fewer connections that are begun and not completed are no flood.

@@ -2,7 +2,8 @@
 //!
 //! - `run.rs`: between two cards, as a daemon; `cards.rs`: those cards, as the supervisor sees
 //!   them; `guard.rs`: the scrubber,
-//!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon.
+//!   as the data path sees it; `mirror.rs`: a copy of what leaves; `keys.rs`: secrets that outlive the daemon;
+//!   `kernel.rs`: the program that carries clean segments.
 //! - `config.rs`: its section; `flows.rs`: connections listed and ended; `orders.rs`: that in the
 //!   daemon;
 //!   `kind.rs`: what its two threads say to each other; `respond.rs`: connections ended for an IDS,
@@ -20,6 +21,7 @@ mod ended;
 mod fields;
 mod flows;
 mod guard;
+mod kernel;
 mod keys;
 mod kind;
 mod mirror;

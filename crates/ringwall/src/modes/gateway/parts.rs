@@ -65,6 +65,9 @@ pub(crate) struct GateFlows {
     /// Whether untrusted hosts have to show that they receive before another begins.
     #[serde(default)]
     pub(crate) validates_addresses: bool,
+    /// Those whose clean segments the kernel carries.
+    #[serde(default, rename = "flows_carried")]
+    pub(crate) carried: usize,
 }
 
 /// Memory of a gateway, in bytes.
@@ -208,9 +211,10 @@ impl Account for GateStatus {
         lines.extend(self.frames.lines());
         let GateMemory { held, idle } = self.memory;
         let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
-        let GateFlows { all, half_open, validates_addresses } = self.flows;
+        let GateFlows { all, half_open, validates_addresses, carried } = self.flows;
         let validated = if validates_addresses { "; untrusted addresses are validated" } else { "" };
-        lines.push(format!("TCP connections: {all}, of which {half_open} are half open{validated}; {memory}"));
+        let carried = if carried > 0 { format!(", {carried} carried by the kernel") } else { String::new() };
+        lines.push(format!("TCP connections: {all}, of which {half_open} are half open{carried}{validated}; {memory}"));
         for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
             lines.push(title.to_owned());
             lines.extend(count_lines(counts));
@@ -244,6 +248,8 @@ impl Account for GateStatus {
         families.gauge("ringwall_gate_flows", "TCP connections that are remembered.", &[], self.flows.all as u64);
         let help = "TCP connections that have not completed their handshake.";
         families.gauge("ringwall_gate_half_open_flows", help, &[], self.flows.half_open as u64);
+        let help = "TCP connections whose clean segments the kernel carries.";
+        families.gauge("ringwall_gate_carried_flows", help, &[], self.flows.carried as u64);
         let help = "Whether untrusted hosts have to show that they receive before a connection begins.";
         let validates = u64::from(self.flows.validates_addresses);
         families.gauge("ringwall_gate_validates_addresses", help, &[], validates);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pair::Secret;
+use scrub::carried::Carrier;
 use scrub::settings::Adopt;
 use scrub::{Keys, Scrubber, Settings};
 use system::clock::Clock;
@@ -21,6 +22,7 @@ use system::takeover::{
 
 use super::cards::Cards;
 use super::config::{Gate, GateConfig, Mtu, PresetName};
+use super::kernel;
 use super::keys::{self, Kept};
 use super::kind::Scrubbed;
 use super::mirror::Mirrored;
@@ -139,7 +141,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let gateway = take_gateway(&request)?;
     let adopted = gateway.adopted;
     let prepared = prepare(&plan, &disk, companions, gateway, args.null);
-    let Prepared { keys, settings, ports, mirror, supervisor, precedence, joined } =
+    let Prepared { keys, settings, ports, mirror, supervisor, precedence, joined, carrier } =
         prepared.map_err(|failure| undo(&plan, adopted, failure))?;
     let load = Load::new(false).with(precedence);
     let mirror = mirror.map(|port| (port, plan.as_read.mirror.vlans()));
@@ -148,6 +150,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return start(NullBump::passing(), way);
     }
     let mut scrubber = Scrubber::new(settings, keys);
+    carrier.into_iter().for_each(|carrier| scrubber.carry_by(carrier));
     // What is over before the supervisor asks first is kept as well.
     scrubber.take_ended(plan.as_read.records.flows_per_s as usize);
     start(scrubber, way)
@@ -163,6 +166,8 @@ struct Prepared {
     precedence: Precedence,
     /// What makes it one of two.
     joined: Option<Joined>,
+    /// The kernel, where it carries connections.
+    carrier: Option<Carrier>,
 }
 
 /// What a bump is driven with.
@@ -188,7 +193,8 @@ fn prepare(
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
-    let probes = BTreeMap::from([("tunnels".to_owned(), tunnels)]);
+    let (carrier, carries) = carrier(plan, &gateway, &ports, &settings, null);
+    let probes = BTreeMap::from([("carries".to_owned(), carries), ("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let warnings = warnings(&gateway, null);
     log_start(plan, &gateway, &warnings);
@@ -206,7 +212,7 @@ fn prepare(
     let precedence = Precedence::take(gate.real_time_priority.map(RealTime::priority));
     let entered = Sandbox { capabilities: &[], calls: Calls::Frames }.enter();
     supervisor.inside(entered.map_err(|error| failed(plan, "entering the sandbox", &error))?);
-    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence, joined })
+    Ok(Prepared { keys, settings, ports, mirror, supervisor, precedence, joined, carrier })
 }
 
 /// The keys of the run before, or new ones, with which connections are adopted otherwise. Where
@@ -271,6 +277,30 @@ fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
     }
     ports.iter_mut().for_each(|port| port.receiver.keep_tunnels());
     "yes, in one piece".to_owned()
+}
+
+/// The kernel as the one that carries clean segments, if it is to be; whether it is, or why not.
+fn carrier(
+    plan: &Plan,
+    gateway: &Gateway,
+    ports: &Ports<PacketPort>,
+    settings: &Settings,
+    null: bool,
+) -> (Option<Carrier>, String) {
+    let not = |why: &str| (None, format!("no: {why}"));
+    if !plan.as_read.kernel.carry || null {
+        return not("kernel.carry is not set");
+    }
+    if plan.gate.mirror.is_some() || plan.as_read.pair.is_some() {
+        return not("a mirror or another gateway is to hear of each segment");
+    }
+    if !settings.may_be_carried() {
+        return not("the rules are such that the daemon has to see each segment");
+    }
+    match kernel::open(gateway, ports, settings) {
+        Ok(carrier) => (Some(carrier), "yes, clean segments of established connections".to_owned()),
+        Err(error) => not(&format!("the kernel (before Linux 6.6) refuses: {error}")),
+    }
 }
 
 /// What is allowed and yet worth knowing, one line each.

@@ -1,0 +1,66 @@
+//! The program that carries clean segments of established connections past the daemon, and its
+//! maps.
+//!
+//! It stands in front of both sockets and behind them as long as the daemon lives: with its last
+//! descriptor it is gone, and nothing passes.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
+
+use scrub::Settings;
+use scrub::carried::{Carrier, Words, layout};
+use system::bpf::{Instruction, Keys, Kind, Map, Program, Shape, Shared};
+use system::ingress;
+use system::port::{PacketPort, Ports};
+use system::takeover::{Gateway, Role};
+
+/// What a lister of the kernel's programs reads.
+const NAME: &str = "ringwall_carry";
+
+/// Memory of a map, and what must stay open as long as it is used.
+#[derive(Debug)]
+struct Memory {
+    shared: Shared,
+    _held: Vec<OwnedFd>,
+}
+
+impl Words for Memory {
+    fn words(&self) -> &[AtomicU64] {
+        self.shared.words()
+    }
+}
+
+/// Has the kernel carry between the two cards, whose sockets are `ports`.
+///
+/// # Errors
+/// The kernel lacks the hook, or a privilege.
+pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Settings) -> io::Result<Carrier> {
+    let index = |role| gateway.card(role).map(|card| card.index).ok_or(io::Error::from(io::ErrorKind::NotFound));
+    let interfaces = [index(Role::Trusted)?, index(Role::Untrusted)?];
+    let maps = maps(interfaces, settings)?;
+    let in_front = Program::load(Kind::SocketFilter, NAME, &Instruction::read(layout::IN_FRONT), &maps)?;
+    let onward = Program::load(ingress::KIND, NAME, &Instruction::read(layout::ONWARD), &maps)?;
+    // What the first program takes in hand the second must be there to carry on.
+    let links = gateway.inside(|| interfaces.map(|interface| ingress::attach_loaded(&onward, interface)))?;
+    let mut held = links.into_iter().collect::<io::Result<Vec<_>>>()?;
+    let (entries, pool) = (maps[layout::ENTRIES].share()?, maps[layout::POOL].share()?);
+    for port in [&ports.stack, &ports.wire] {
+        held.extend(port.filter_by(&in_front)?);
+    }
+    let entries = Memory { shared: entries, _held: held };
+    Ok(Carrier::new(Box::new(entries), Box::new(Memory { shared: pool, _held: Vec::new() })))
+}
+
+/// The maps, with what the program is told once.
+fn maps(interfaces: [u32; 2], settings: &Settings) -> io::Result<Vec<Map>> {
+    let make = |(value_len, entries, shared)| {
+        Map::create(Shape { keys: Keys::Places, shared, key_len: size_of::<u32>(), value_len, entries })
+    };
+    let maps = layout::MAPS.into_iter().map(make).collect::<io::Result<Vec<_>>>()?;
+    maps[layout::SETTINGS].put(&[0; 4], &layout::settings(interfaces, settings))?;
+    Ok(maps)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,467 @@
+//! Two scrubbers with the same keys hear the same segments of one connection: one judges all of
+//! them, the other has the kernel's programs carry what they take. What leaves must be the same,
+//! byte by byte: honest streams, retransmissions that say something else, holes, old numbers, wrong
+//! sums.
+//!
+//! `RINGWALL_CARRIED_CASES` says how many connections, for a long run; `RINGWALL_CARRIED_SEED`
+//! which first.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use bump::frame::Frames;
+use bump::sink::Collected;
+use bump::{Bump as _, Generator, Instant, Ledger, Meta, Now, Side};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use scrub::{Keys, Preset, Scrubber};
+use wire::checksum;
+
+use super::*;
+
+const CASES_DEFAULT: u64 = 60;
+const STEPS: u32 = 120;
+/// The loopback device, as which a trial shows every frame.
+const TRIAL_INTERFACE: u32 = 1;
+/// What the second program answers for a frame that goes out (`TC_ACT_REDIRECT`).
+const REDIRECTED: u32 = 7;
+
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const PSH: u8 = 8;
+const ACK: u8 = 16;
+const URG: u8 = 32;
+const ECE: u8 = 64;
+
+/// The programs without cards.
+struct Trial {
+    in_front: Program,
+    onward: Program,
+    settings: Map,
+    told: Settings,
+}
+
+impl Trial {
+    /// And the memory that is shared with them.
+    fn open(told: Settings) -> (Trial, Carrier) {
+        let maps = maps([0; 2], &told).expect("root may make maps");
+        let load = |kind, program| Program::load(kind, NAME, &Instruction::read(program), &maps).expect("a program");
+        let in_front = load(Kind::SocketFilter, layout::IN_FRONT);
+        let onward = load(ingress::KIND, layout::ONWARD);
+        let share = |at: usize| {
+            let shared = maps[at].share().expect("shared memory");
+            Box::new(Memory { shared, _held: Vec::new() }) as Box<dyn Words>
+        };
+        let carrier = Carrier::new(share(layout::ENTRIES), share(layout::POOL));
+        let settings = maps.into_iter().next().expect("the settings");
+        (Trial { in_front, onward, settings, told }, carrier)
+    }
+
+    /// What becomes of a frame, if the kernel takes it.
+    fn carry(&self, from: Side, frame: &[u8]) -> Option<Option<Vec<u8>>> {
+        let other = TRIAL_INTERFACE + 1;
+        let interfaces = if from == Side::TRUSTED { [TRIAL_INTERFACE, other] } else { [other, TRIAL_INTERFACE] };
+        self.settings.put(&[0; 4], &layout::settings(interfaces, &self.told)).expect("told");
+        if self.in_front.try_on(frame, 0).expect("tried") {
+            return None;
+        }
+        let (verdict, frame) = self.onward.try_changing(frame).expect("tried");
+        Some((verdict == REDIRECTED).then_some(frame))
+    }
+}
+
+/// A segment before it is written.
+#[derive(Clone, Debug)]
+struct Wanted {
+    from: Side,
+    sequence: u32,
+    acknowledgement: u32,
+    flags: u8,
+    window: u16,
+    stamps: Option<(u32, u32)>,
+    /// In front of the timestamps.
+    options: Vec<u8>,
+    data: Vec<u8>,
+    hop_limit: u8,
+    class: u8,
+    dont_fragment: bool,
+    breaks_checksum: bool,
+    padded: bool,
+}
+
+/// The two ends of the connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    is_ipv6: bool,
+}
+
+impl Ends {
+    fn address(self, side: Side) -> IpAddr {
+        match (self.is_ipv6, side) {
+            (false, Side::TRUSTED) => Ipv4Addr::new(192, 0, 2, 10).into(),
+            (false, _) => Ipv4Addr::new(198, 51, 100, 7).into(),
+            (true, Side::TRUSTED) => Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 10).into(),
+            (true, _) => Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7).into(),
+        }
+    }
+
+    fn frame(self, wanted: &Wanted) -> Vec<u8> {
+        let (source, destination) = (self.address(wanted.from), self.address(wanted.from.other()));
+        let tcp = wanted.tcp(source, destination);
+        let mut frame = vec![2, 0, 0, 0, 0, 2 - wanted.from as u8, 2, 0, 0, 0, 0, 1 + wanted.from as u8];
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let flags = if wanted.dont_fragment { 0x40 } else { 0 };
+                let total = (20 + tcp.len()) as u16;
+                let mut header = vec![0x45, wanted.class];
+                header.extend(total.to_be_bytes());
+                header.extend([0x12, 0x34, flags, 0, wanted.hop_limit, 6, 0, 0]);
+                header.extend([source.octets(), destination.octets()].concat());
+                wire::ipv4::fill_checksum(&mut header);
+                frame.extend([0x08, 0x00]);
+                frame.extend(header);
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                frame.extend([0x86, 0xdd]);
+                frame.extend((6 << 28 | u32::from(wanted.class) << 20 | 0x12345).to_be_bytes());
+                frame.extend((tcp.len() as u16).to_be_bytes());
+                frame.extend([6, wanted.hop_limit]);
+                frame.extend([source.octets(), destination.octets()].concat());
+            }
+            _ => unreachable!("both are of one version"),
+        }
+        frame.extend(tcp);
+        if wanted.padded && frame.len() < 60 {
+            frame.resize(60, 0);
+        }
+        frame
+    }
+}
+
+impl Wanted {
+    fn tcp(&self, source: IpAddr, destination: IpAddr) -> Vec<u8> {
+        let ports: [u16; 2] = if self.from == Side::TRUSTED { [443, 50_123] } else { [50_123, 443] };
+        let mut options = self.options.clone();
+        if let Some((value, echo)) = self.stamps {
+            options.extend([1, 1, 8, 10]);
+            options.extend([value.to_be_bytes(), echo.to_be_bytes()].concat());
+        }
+        let mut tcp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+        tcp.extend([self.sequence.to_be_bytes(), self.acknowledgement.to_be_bytes()].concat());
+        tcp.extend([((20 + options.len()) / 4 * 16) as u8, self.flags]);
+        tcp.extend([self.window.to_be_bytes(), [0; 2], [0; 2]].concat());
+        tcp.extend(options);
+        tcp.extend(&self.data);
+        let pseudo = match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(to)) => checksum::pseudo_header_v4(source, to, 6, tcp.len() as u16),
+            (IpAddr::V6(source), IpAddr::V6(to)) => checksum::pseudo_header_v6(source, to, 6, tcp.len() as u32),
+            _ => unreachable!("both are of one version"),
+        };
+        let sum = pseudo.bytes(&tcp).checksum() ^ u16::from(self.breaks_checksum);
+        tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+        tcp
+    }
+}
+
+/// A host: what it has sent, in its own numbers, and what it says.
+struct Host {
+    first: u32,
+    sent: Vec<u8>,
+    /// How far its peer has acknowledged, counted from the first byte.
+    acknowledged: usize,
+    stamp: u32,
+    window: u16,
+}
+
+/// One connection through both scrubbers.
+struct Case {
+    random: Generator,
+    ends: Ends,
+    has_stamps: bool,
+    hosts: [Host; 2],
+    /// Of sequence numbers and of timestamps.
+    shift: [u32; 2],
+    plain: Scrubber,
+    carrying: Scrubber,
+    trial: Trial,
+    now: Instant,
+    carried: u32,
+    trace: Vec<String>,
+}
+
+fn settings(random: &mut Generator) -> Settings {
+    let preset = if random.chance(4) { Preset::Strict } else { Preset::Balanced };
+    Settings::preset(preset)
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut bytes = [3; 32];
+        bytes[..8].copy_from_slice(&seed.to_be_bytes());
+        let mut random = Generator::from_seed(bytes);
+        let settings = settings(&mut random);
+        let keys = || Keys { tables: [1; 16], sequence: [2; 16], identification: [3; 16] };
+        let (trial, carrier) = Trial::open(settings.clone());
+        let (plain, mut carrying) = (Scrubber::new(settings.clone(), keys()), Scrubber::new(settings, keys()));
+        carrying.carry_by(carrier.without_calm());
+        let mut host = || Host {
+            first: random.number(),
+            sent: Vec::new(),
+            acknowledged: 0,
+            stamp: random.number(),
+            window: 20_000 + random.below(40_000) as u16,
+        };
+        let hosts = [host(), host()];
+        let ends = Ends { is_ipv6: random.chance(2) };
+        let has_stamps = random.chance(2);
+        let now = Instant::default() + Duration::from_secs(100);
+        let (shift, carried, trace) = ([0; 2], 0, Vec::new());
+        Case { random, ends, has_stamps, hosts, shift, plain, carrying, trial, now, carried, trace }
+    }
+
+    /// Both hear a frame; what left.
+    fn both(&mut self, from: Side, frame: &[u8]) -> Vec<(Side, Vec<u8>)> {
+        self.now = self.now + Duration::from_millis(1);
+        let now = Now { since_boot: self.now, wall: None };
+        let of_plain = heard(&mut self.plain, now, from, frame);
+        let of_carrying = match self.trial.carry(from, frame) {
+            Some(out) => {
+                self.carried += 1;
+                out.into_iter().map(|frame| (from.other(), frame)).collect()
+            }
+            None => heard(&mut self.carrying, now, from, frame),
+        };
+        assert_eq!(of_carrying, of_plain, "after {} carried: {:#?}", self.carried, self.trace);
+        of_plain
+    }
+
+    /// What a host of `from` says next, honestly and without data.
+    fn next(&self, from: Side) -> Wanted {
+        let [own, peer] = [&self.hosts[from as usize], &self.hosts[from.other() as usize]];
+        let peer_shift = if from == Side::UNTRUSTED { self.shift } else { [0; 2] };
+        let peer_at = peer.first.wrapping_add(1 + peer.acknowledged as u32);
+        Wanted {
+            from,
+            sequence: own.first.wrapping_add(1 + own.sent.len() as u32),
+            acknowledgement: peer_at.wrapping_add(peer_shift[0]),
+            flags: ACK,
+            window: own.window,
+            stamps: self.has_stamps.then(|| (own.stamp, peer.stamp.wrapping_add(peer_shift[1]))),
+            options: Vec::new(),
+            data: Vec::new(),
+            hop_limit: 60,
+            class: 0,
+            dont_fragment: true,
+            breaks_checksum: false,
+            padded: false,
+        }
+    }
+
+    fn say(&mut self, wanted: &Wanted) -> Vec<(Side, Vec<u8>)> {
+        self.trace.push(format!(
+            "{:?} seq {} ack {} flags {:#x} window {} stamps {:?} options {} data {} hop {} class {} df {} broken {}",
+            wanted.from,
+            wanted.sequence,
+            wanted.acknowledgement,
+            wanted.flags,
+            wanted.window,
+            wanted.stamps,
+            wanted.options.len(),
+            wanted.data.len(),
+            wanted.hop_limit,
+            wanted.class,
+            wanted.dont_fragment,
+            wanted.breaks_checksum
+        ));
+        let frame = self.ends.frame(wanted);
+        self.both(wanted.from, &frame)
+    }
+
+    fn greet(&mut self) {
+        let opener = if self.random.chance(2) { Side::TRUSTED } else { Side::UNTRUSTED };
+        for (from, flags) in [(opener, SYN), (opener.other(), SYN | ACK)] {
+            let mut wanted = self.next(from);
+            wanted.sequence = wanted.sequence.wrapping_sub(1);
+            (wanted.flags, wanted.options) = (flags, vec![2, 4, 5, 0xb4, 1, 3, 3, 2]);
+            if flags == SYN {
+                wanted.acknowledgement = 0;
+                wanted.stamps = wanted.stamps.map(|(value, _)| (value, 0));
+            }
+            let out = self.say(&wanted);
+            let frame = &out.iter().find(|(to, _)| *to == from.other()).expect("it goes on").1;
+            if from == Side::TRUSTED {
+                let tcp = &frame[if self.ends.is_ipv6 { 54 } else { 34 }..];
+                let number = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().expect("four bytes"));
+                self.shift[0] = number(4).wrapping_sub(wanted.sequence);
+                let kinds: Vec<_> = (20..tcp.len()).collect();
+                let stamp_at = kinds.into_iter().find(|at| tcp[*at..].starts_with(&[8, 10]));
+                if let (Some(at), Some((value, _))) = (stamp_at, wanted.stamps) {
+                    self.shift[1] = number(at + 2).wrapping_sub(value);
+                }
+            }
+        }
+        let wanted = self.next(opener);
+        self.say(&wanted);
+    }
+
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.random.number() as u8).collect()
+    }
+
+    /// Data that was not sent before.
+    fn send(&mut self, from: Side) {
+        let len = 1 + self.random.below(1400) as usize;
+        let mut wanted = self.next(from);
+        wanted.data = self.bytes(len);
+        wanted.flags |= if self.random.chance(2) { PSH } else { 0 };
+        self.hosts[from as usize].sent.extend(&wanted.data);
+        self.say(&wanted);
+    }
+
+    /// The host of `from` has heard some of what was sent to it, mostly all.
+    fn acknowledge(&mut self, from: Side) {
+        let peer = &mut self.hosts[from.other() as usize];
+        let open = peer.sent.len() - peer.acknowledged;
+        let part = if self.random.chance(4) { self.random.below(open as u64 + 1) as usize } else { open };
+        peer.acknowledged += part;
+        let wanted = self.next(from);
+        self.say(&wanted);
+    }
+
+    /// Something that an honest host says rarely, or never.
+    fn disturb(&mut self, from: Side) {
+        let mut wanted = self.next(from);
+        let number = self.random.number();
+        match self.random.below(16) {
+            // Bytes that were sent before, said otherwise or not.
+            0..=3 => {
+                let host = &self.hosts[from as usize];
+                let open = host.sent.len() - host.acknowledged;
+                let back = self.random.below(open as u64 + 200).min(host.sent.len() as u64) as usize;
+                let at = host.sent.len() - back;
+                wanted.data = host.sent[at..(at + 1 + number as usize % 900).min(host.sent.len())].to_vec();
+                if self.random.chance(2) {
+                    wanted.data.iter_mut().for_each(|byte| *byte ^= 0x55);
+                }
+                wanted.sequence = wanted.sequence.wrapping_sub(back as u32);
+            }
+            4 => wanted.sequence = wanted.sequence.wrapping_add(1 + number % 3000),
+            5 => wanted.sequence = wanted.sequence.wrapping_sub(1),
+            6 => wanted.acknowledgement = wanted.acknowledgement.wrapping_add(number % 5000).wrapping_sub(2500),
+            7 => wanted.stamps = wanted.stamps.map(|(value, echo)| (value.wrapping_sub(number % 9), echo)),
+            8 => wanted.breaks_checksum = from == Side::UNTRUSTED,
+            9 => wanted.hop_limit = (number % 256) as u8,
+            10 => wanted.class = (number % 256) as u8,
+            11 => wanted.dont_fragment = from == Side::UNTRUSTED,
+            12 => wanted.flags |= [URG, ECE, PSH, RST | SYN][number as usize % 4],
+            13 => wanted.options = vec![1, 1, 30, 2],
+            14 => wanted.padded = true,
+            _ => wanted.window = number as u16,
+        }
+        if self.random.chance(3) && wanted.data.is_empty() && !wanted.breaks_checksum {
+            wanted.data = self.bytes(1 + number as usize % 500);
+            let next = self.next(from).sequence;
+            if wanted.sequence == next && !self.is_refused(&wanted) {
+                self.hosts[from as usize].sent.extend(&wanted.data);
+            }
+        }
+        self.say(&wanted);
+    }
+
+    /// Whether the peer may not hear it, so that it is not what its host will go on from.
+    fn is_refused(&self, wanted: &Wanted) -> bool {
+        let usual = self.next(wanted.from);
+        wanted.acknowledgement != usual.acknowledgement
+            || wanted.stamps != usual.stamps
+            || wanted.hop_limit < 8
+            || wanted.flags & (RST | SYN) != 0
+    }
+
+    /// Both are told what time it is, and list the same.
+    fn look(&mut self) {
+        let now = Now { since_boot: self.now, wall: None };
+        let mut sink = Collected::new();
+        self.plain.tick(now, 100, &mut sink);
+        self.carrying.tick(now, 100, &mut sink);
+        let books = |scrubber: &Scrubber| {
+            let mut ledger = Ledger::new();
+            scrubber.add_to_ledger(&mut ledger);
+            (ledger.received, ledger.forwarded, ledger.dropped)
+        };
+        self.now = self.now + Duration::from_secs(1);
+        let now = Now { since_boot: self.now, wall: None };
+        self.carrying.tick(now, 100, &mut sink);
+        self.plain.tick(now, 100, &mut sink);
+        assert_eq!(books(&self.carrying), books(&self.plain), "{:#?}", self.trace);
+    }
+
+    /// Both hosts have heard all.
+    fn settle(&mut self) {
+        for side in [Side::TRUSTED, Side::UNTRUSTED] {
+            self.hosts[side as usize].acknowledged = self.hosts[side as usize].sent.len();
+        }
+        for side in [Side::TRUSTED, Side::UNTRUSTED] {
+            let wanted = self.next(side);
+            self.say(&wanted);
+        }
+    }
+
+    fn run(&mut self) {
+        self.greet();
+        for step in 0..STEPS {
+            let from = if self.random.chance(3) { Side::TRUSTED } else { Side::UNTRUSTED };
+            let far = self.hosts.iter().any(|host| host.sent.len() - host.acknowledged > 8000);
+            if far || step % 6 == 5 {
+                self.settle();
+            }
+            for host in &mut self.hosts {
+                host.stamp = host.stamp.wrapping_add(1);
+            }
+            match self.random.below(10) {
+                0..=4 => self.send(from),
+                5..=8 => self.acknowledge(from),
+                _ => self.disturb(from),
+            }
+            if step % 40 == 39 {
+                self.look();
+            }
+        }
+        let mut wanted = self.next(Side::UNTRUSTED);
+        wanted.flags |= FIN;
+        self.say(&wanted);
+    }
+}
+
+/// What leaves when a scrubber hears a frame.
+fn heard(scrubber: &mut Scrubber, now: Now, from: Side, frame: &[u8]) -> Vec<(Side, Vec<u8>)> {
+    let mut frames = [(frame.to_vec(), Meta::plain())];
+    let mut sink = Collected::new();
+    scrubber.process(now, from, &mut Frames::new(&mut frames), &mut sink);
+    sink.take().into_iter().map(|(to, frame, _)| (to, frame)).collect()
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn what_the_kernel_carries_leaves_as_the_engine_would_have_it() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the kernel takes programs of root only");
+        return;
+    }
+    // Both programs of one frame run on one processor, as they do behind a card.
+    let mut here = CpuSet::new();
+    here.set(sched_getcpu());
+    sched_setaffinity(None, &here).expect("this thread stays where it is");
+    let first = number("RINGWALL_CARRIED_SEED", 1);
+    let mut carried = 0;
+    for seed in first..first + number("RINGWALL_CARRIED_CASES", CASES_DEFAULT) {
+        eprintln!("RINGWALL_CARRIED_SEED={seed}");
+        let mut case = Case::new(seed);
+        case.run();
+        carried += u64::from(case.carried);
+    }
+    eprintln!("{carried} segments were carried");
+    assert!(carried > 1000, "the kernel carried {carried} segments");
+}

@@ -1,0 +1,184 @@
+//! An entry of the shared map, in words of eight bytes: who, and both halves. Numbers are the
+//! host's own.
+
+use std::hint::spin_loop;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::{ENTRY_WORDS, PLACE_BITS};
+use crate::tcp::key::Key;
+
+const KEY_WORDS: usize = 5;
+const SHIFTS: usize = 5;
+const HEADERS: usize = 6;
+const HALVES: usize = 8;
+const HALF_WORDS: usize = 8;
+
+// Words of a half.
+const LOCK: usize = 0;
+const SEQUENCE: usize = 1;
+const WINDOW: usize = 2;
+const STAMP: usize = 3;
+const RING: usize = 4;
+const PACKETS: usize = 5;
+const BYTES: usize = 6;
+
+// Whose a half is.
+const OF_DAEMON: u64 = 0;
+const FREE: u64 = 1;
+
+/// How often a half is looked at that another processor has in hand: some milliseconds, where it
+/// takes a microsecond.
+const LOOKS_MAX: u32 = 1 << 20;
+
+/// A half is still in hand: its program was stopped where it stood, or another program took the
+/// frame away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stuck;
+
+/// What one host sends, as the program has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Half {
+    pub(crate) in_sequence: u32,
+    pub(crate) unacknowledged: u32,
+    pub(crate) edge: u32,
+    pub(crate) window_max: u32,
+    pub(crate) stamp: u32,
+    /// Most bytes of data in one packet.
+    pub(crate) piece_max: u16,
+    /// Of windows, as its host grants them and as its peer is told.
+    pub(crate) scales: [u8; 2],
+    /// Segments that were carried, those of them that were dropped for their checksum, and bytes of
+    /// data.
+    pub(crate) packets: u32,
+    pub(crate) bad_checksums: u32,
+    pub(crate) bytes: u64,
+}
+
+/// An entry in the shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a>(&'a [AtomicU64]);
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+fn halves(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
+/// A connection as its key stands in the map: addresses and ports as they stand in frames.
+pub(super) fn key_words(key: &Key) -> [u64; KEY_WORDS] {
+    let mut bytes = [0; KEY_WORDS * 8];
+    for (at, address) in [(0, key.trusted), (16, key.untrusted)] {
+        match address {
+            IpAddr::V4(address) => bytes[at..at + 4].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => bytes[at..at + 16].copy_from_slice(&address.octets()),
+        }
+    }
+    bytes[32..34].copy_from_slice(&key.trusted_port.to_be_bytes());
+    bytes[34..36].copy_from_slice(&key.untrusted_port.to_be_bytes());
+    let version: u32 = if key.trusted.is_ipv4() { 4 } else { 6 };
+    bytes[36..40].copy_from_slice(&version.to_ne_bytes());
+    let mut words = [0; KEY_WORDS];
+    words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
+    words
+}
+
+/// The one place in which a connection may be. Who makes others fall into it keeps them out of the
+/// kernel, where nobody has a right to be.
+pub(super) fn place_of(words: &[u64; KEY_WORDS]) -> usize {
+    let mixed = words.iter().fold(0_u64, |mixed, word| {
+        let mixed = (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    });
+    (mixed >> (64 - PLACE_BITS)) as usize
+}
+
+impl<'a> Entry<'a> {
+    /// The entry of this place in the map's words.
+    pub(super) fn at(words: &'a [AtomicU64], place: usize) -> Option<Entry<'a>> {
+        words.get(place * ENTRY_WORDS..(place + 1) * ENTRY_WORDS).map(Entry)
+    }
+
+    fn put(self, at: usize, value: u64) {
+        self.0[at].store(value, Ordering::Relaxed);
+    }
+
+    fn get(self, at: usize) -> u64 {
+        self.0[at].load(Ordering::Relaxed)
+    }
+
+    /// Enters who it is of, the shifts of numbers and of timestamps, the flow label, the hop limit
+    /// and whether there are timestamps.
+    pub(super) fn describe(self, key: &[u64; KEY_WORDS], shifts: [u32; 2], label: u32, hop_limit: u8, stamped: bool) {
+        key.iter().enumerate().for_each(|(at, word)| self.put(at, *word));
+        self.put(SHIFTS, pair(shifts[0], shifts[1]));
+        let label = u32::from_ne_bytes(label.to_be_bytes());
+        self.put(HEADERS, pair(label, u32::from(stamped) | u32::from(hop_limit) << 8));
+    }
+
+    /// The largest hop limit of a packet to the trusted side.
+    pub(super) fn hop_limit(self) -> u8 {
+        (self.get(HEADERS) >> 40) as u8
+    }
+
+    /// Enters a half and the place and length of its ring, if it has one.
+    pub(super) fn enter(self, side: usize, half: &Half, ring: Option<(u32, u32)>) {
+        let at = HALVES + side * HALF_WORDS;
+        let (ring_at, ring_len) = ring.unwrap_or((0, 1));
+        let sizes = u32::from(half.piece_max) | u32::from(half.scales[0]) << 16 | u32::from(half.scales[1]) << 24;
+        self.put(at + SEQUENCE, pair(half.in_sequence, half.unacknowledged));
+        self.put(at + WINDOW, pair(half.edge, half.window_max));
+        self.put(at + STAMP, pair(half.stamp, ring_at));
+        self.put(at + RING, pair(ring_len - 1, sizes));
+        self.put(at + PACKETS, 0);
+        self.put(at + BYTES, 0);
+    }
+
+    /// A half as it stands. Unless it is the daemon's, it may be on the way from one state to
+    /// another.
+    pub(super) fn half(self, side: usize) -> Half {
+        let at = HALVES + side * HALF_WORDS;
+        let (in_sequence, unacknowledged) = halves(self.get(at + SEQUENCE));
+        let (edge, window_max) = halves(self.get(at + WINDOW));
+        let (stamp, _) = halves(self.get(at + STAMP));
+        let (_, sizes) = halves(self.get(at + RING));
+        let (packets, bad_checksums) = halves(self.get(at + PACKETS));
+        Half {
+            in_sequence,
+            unacknowledged,
+            edge,
+            window_max,
+            stamp,
+            piece_max: sizes as u16,
+            scales: [(sizes >> 16) as u8, (sizes >> 24) as u8],
+            packets,
+            bad_checksums,
+            bytes: self.get(at + BYTES),
+        }
+    }
+
+    /// Lets the program have both halves.
+    pub(super) fn free(self) {
+        for side in 0..2 {
+            self.0[HALVES + side * HALF_WORDS + LOCK].store(FREE, Ordering::Release);
+        }
+    }
+
+    /// Takes both halves from the program.
+    pub(super) fn take(self) -> Result<(), Stuck> {
+        for side in 0..2 {
+            let lock = &self.0[HALVES + side * HALF_WORDS + LOCK];
+            let mut looks = 0;
+            while lock.compare_exchange(FREE, OF_DAEMON, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                looks += 1;
+                if looks == LOOKS_MAX {
+                    return Err(Stuck);
+                }
+                spin_loop();
+            }
+        }
+        Ok(())
+    }
+}
