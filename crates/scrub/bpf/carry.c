@@ -14,7 +14,7 @@ typedef __s32 s32;
 typedef __s64 s64;
 
 // These are the numbers of `scrub::carried::layout`.
-enum { SLOT_BITS = 10, POOL_LEN = 32 << 20, PLAIN_MAX = 9216 };
+enum { SLOT_BITS = 10, POOL_LEN = 64 << 20, PLAIN_MAX = 9216 };
 enum { ROOM_LEN = 1 << 14, CHUNK = 512, LOOKS_MAX = 4096 };
 enum { TRUSTED, UNTRUSTED };
 enum lock { OF_DAEMON, FREE, IN_HAND };
@@ -57,7 +57,8 @@ struct entry {
     u32 shift, stamp_shift;
     u32 label;
     u8 has_stamps, hop_limit, padding[2];
-    u64 unused;
+    // Segments that could not be read or written, by side.
+    u32 failed[2];
     struct half halves[2];
 };
 
@@ -114,7 +115,7 @@ INLINE int read_ipv4(struct segment *seen, u32 len) {
 
     for (int at = 0; at < IPV4_LEN / 2; at++)
         sum += halves[at];
-    if (ip[0] != 0x45 || ip[9] != TCP || folded(sum) != 0xffff || !has_assigned_class(ip[1]))
+    if (ip[0] != 0x45 || total < IPV4_LEN + TCP_LEN || ip[9] != TCP || folded(sum) != 0xffff || !has_assigned_class(ip[1]))
         return -1;
     // Short frames are padded.
     if (total + ETHERNET_LEN != len && (len != PADDED_LEN || total + ETHERNET_LEN > len))
@@ -246,14 +247,16 @@ INLINE int is_clean(context *packet, struct entry *own, const struct segment *se
     u32 sequence = big32(seen->tcp.sequence), end = sequence + seen->data_len;
     u32 acknowledged = big32(seen->tcp.acknowledgement);
     u32 piece = packet->gso_size ? packet->gso_size : seen->data_len;
+    u32 oldest = receiver->unacknowledged - receiver->window_max;
 
     if (seen->from == UNTRUSTED)
         acknowledged -= own->shift;
-    if (is_ahead(acknowledged, receiver->in_sequence))
+    // From a window before what is acknowledged to all that was sent; unlike two comparisons this has no
+    // blind spot half way round.
+    if (acknowledged - oldest > receiver->in_sequence - oldest)
         return 0;
     // Others have overtaken it. Beside data the engine says the newest in its place.
-    if (is_ahead(receiver->unacknowledged, acknowledged)
-        && (receiver->unacknowledged - acknowledged > receiver->window_max || (seen->data_len && sender->ring_mask)))
+    if (seen->data_len && sender->ring_mask && is_ahead(receiver->unacknowledged, acknowledged))
         return 0;
     if ((seen->stamps.kind != 0) != own->has_stamps)
         return 0;
@@ -266,9 +269,10 @@ INLINE int is_clean(context *packet, struct entry *own, const struct segment *se
     // has.
     if (!sender->ring_mask)
         return !is_ahead(sequence, sender->in_sequence);
-    // One byte more than the window may pass, as a probe.
+    // One byte more than the window may pass, as a probe. The last byte that was acknowledged stays in
+    // the ring, for the daemon's questions.
     return sequence == sender->in_sequence && !is_ahead(end, sender->edge + 1)
-        && end - sender->unacknowledged <= sender->ring_mask + 1;
+        && end - sender->unacknowledged <= sender->ring_mask;
 }
 
 // Takes a half in hand; -1 if it is the daemon's. Where another processor has it, the segment
@@ -347,7 +351,7 @@ INLINE int keep(context *packet, const struct half *sender, const struct segment
     return load(packet, seen->data_at + first, bytes + ring_at, rest) < 0 ? -1 : 0;
 }
 
-// The sum of pseudo header and everything behind it but the data, and of this much data.
+// The sum of the pseudo header.
 INLINE u32 pseudo_header(const struct segment *seen) {
     const u32 *ip = seen->front.ip;
     u64 sum = big16(TCP) + (u64)big16(seen->data_at - seen->at + seen->data_len);
@@ -359,19 +363,40 @@ INLINE u32 pseudo_header(const struct segment *seen) {
     return folded(sum);
 }
 
+// Whether a sum that is still to be made will stand where TCP has it. The kernel says only how short it
+// lets such a frame become: as far as that place, or it would not have a place. So the frame is cut there,
+// and gets back what was cut off. Over what the sum is made does not matter: if not over all of TCP it will be
+// wrong, as that of any segment may be.
+INLINE int is_to_be_made(context *packet, struct hand *hand, const struct segment *seen, u64 len) {
+    u32 behind = seen->at + CHECKSUM_AT + 2;
+
+    if (len && load(packet, seen->data_at, hand->room, len) < 0)
+        return 0;
+    if (trim(packet, behind - 1, 0) == 0 || trim(packet, behind, 0) < 0
+        || trim(packet, seen->data_at + seen->data_len, 0) < 0)
+        return 0;
+    if (store(packet, behind, &seen->tcp.urgent, 2, 0) < 0)
+        return 0;
+    if (seen->stamps.kind && store(packet, seen->at + TCP_LEN, &seen->stamps, STAMPS_LEN, 0) < 0)
+        return 0;
+    return len == 0 || store(packet, seen->data_at, hand->room, len, 0) == 0;
+}
+
 // Whether the checksum is right, or the kernel vouches for it, or is to make it.
 INLINE int is_intact(context *packet, struct hand *hand, const struct segment *seen) {
     u32 pseudo = pseudo_header(seen), padded = (seen->data_len + 3) & ~3;
     u64 len = seen->data_len;
     s64 sum = pseudo;
 
-    // The kernel makes super-frames of its own and of segments that it has checked.
-    if (packet->gso_size || checked(packet, QUERY) >= 0 || seen->tcp.checksum == pseudo)
+    // The kernel makes super-frames of segments that it has checked, or is to make their sums.
+    if (packet->gso_size || checked(packet, QUERY) >= 0)
         return 1;
     if (len > PLAIN_MAX)
         return 0;
     forget(len);
     len &= ROOM_LEN - 1;
+    if (seen->tcp.checksum == pseudo)
+        return is_to_be_made(packet, hand, seen, len);
     sum = difference(0, 0, &seen->tcp, TCP_LEN, sum);
     if (seen->stamps.kind)
         sum = difference(0, 0, &seen->stamps, STAMPS_LEN, sum);
@@ -479,24 +504,23 @@ INLINE int rewrite_ip(context *packet, const struct settings *rules, struct entr
     return store(packet, ETHERNET_LEN, ip, 8, RECOMPUTE) < 0 ? -1 : 0;
 }
 
-// Does all that is done of a segment in hand; 0 if it is to go out.
+// Does all that is done with a segment in hand: 0 if it is to go out, -1 if its checksum is wrong, -2 if the
+// kernel could not read or write it.
 INLINE int carry_out(context *packet, const struct settings *rules, struct hand *hand, struct entry *own,
                      struct segment *seen) {
     struct half *sender = half_of(own, seen->from), *receiver = half_of(own, !seen->from);
     u32 len = seen->data_at + seen->data_len;
 
     if (sender->ring_mask) {
-        if (!is_intact(packet, hand, seen)) {
-            sender->bad_checksums++;
+        if (!is_intact(packet, hand, seen))
             return -1;
-        }
         if (keep(packet, sender, seen) < 0)
-            return -1;
+            return -2;
     }
     if (packet->len > len && trim(packet, len, 0) < 0)
-        return -1;
+        return -2;
     if (rewrite_tcp(packet, own, sender, seen) < 0 || rewrite_ip(packet, rules, own, seen) < 0)
-        return -1;
+        return -2;
     enter(own, sender, receiver, seen);
     return 0;
 }
@@ -517,10 +541,14 @@ int carry(context *packet) {
     place = hand->segment >> 2;
     own = find(&entries, &place);
     sender = own ? half_of(own, hand->segment >> 1) : 0;
-    failed = !sender || sender->lock != IN_HAND || read(packet, rules, &seen) < 0
-        || !is_same(&own->key, &seen.key) || hand->segment != segment_of(place, &seen)
-        || sender->in_hand != extent_of(&seen)
-        || carry_out(packet, rules, hand, own, &seen) < 0;
+    failed = -2;
+    if (sender && sender->lock == IN_HAND && read(packet, rules, &seen) == 0 && is_same(&own->key, &seen.key)
+        && hand->segment == segment_of(place, &seen) && sender->in_hand == extent_of(&seen))
+        failed = carry_out(packet, rules, hand, own, &seen);
+    if (sender && failed == -1)
+        sender->bad_checksums++;
+    if (own && failed == -2)
+        own->failed[hand->segment >> 1 & 1]++;
     hand->segment = 0;
     if (sender)
         __sync_lock_test_and_set(&sender->lock, FREE);

@@ -82,25 +82,29 @@ pub const PARKED_ASKS_PER_LOOK: usize = 256;
 pub const CARRIED_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// A connection that says nothing for so long makes room for another in the kernel.
 pub const CARRIED_IDLE: Duration = Duration::from_secs(10);
-/// Packets of a connection before it is carried, and between two attempts: short ones never are.
+/// Clean segments of a connection before it is handed over, and between two attempts; each time twice
+/// as many while it comes back soon.
 pub const CARRIED_PACKETS_MIN: u32 = 8;
-/// What may be under way of a connection that is handed over, in bytes: a window without scale.
-pub const CARRIED_OPEN_MAX_BYTES: u32 = 64 << 10;
-/// Packets between two attempts where the last was in vain.
-pub const CARRIED_AGAIN_PACKETS: u32 = 128;
-/// So many segments are worth the round trip that calming a connection costs.
+/// How often that doubles: to 1,024.
+pub const CARRIED_STAYS_MAX: u8 = 7;
+/// Fewer segments than these are not worth what handing a connection over and back costs.
 pub const CARRIED_FAR: u64 = 1000;
-/// Packets since the last attempt after which a busy connection may be calmed.
-pub const CALM_PACKETS: u32 = 32;
-/// How long an attempt may take; it costs nothing until the window is used up.
-pub const CALM_TIME: Duration = Duration::from_secs(2);
-/// What a connection that was calmed may have under way.
-pub const CALMED_KEPT_BYTES: u32 = 1 << 20;
-/// Between the first two attempts to calm one connection; each time twice as long, as each costs a
-/// round trip.
-pub const CALM_AGAIN: Duration = Duration::from_millis(250);
-/// And how often it doubles: to 16 s.
-pub const CALM_DOUBLINGS_MAX: u8 = 6;
+/// What may be under way of each half of a connection that is handed over, in bytes: a window without
+/// scale.
+pub const CARRIED_OPEN_MAX_BYTES: u32 = 64 << 10;
+/// Clean segments since the last attempt after which a busy connection may be drained.
+pub const DRAIN_PACKETS: u32 = 32;
+/// How long windows are held. That costs nothing until they are exhausted.
+pub const DRAIN_TIME: Duration = Duration::from_secs(2);
+/// Between the beginnings of the first two drains of a connection; each time twice as long, as each
+/// costs a round trip.
+pub const DRAIN_AGAIN: Duration = Duration::from_millis(250);
+/// How often that doubles: to 32 s.
+pub const DRAIN_DOUBLINGS_MAX: u8 = 7;
+/// A connection that stayed in the kernel for so long may be drained soon again, in seconds.
+pub const CARRIED_LONG_S: u32 = 40;
+/// What a connection that was drained may have under way, in bytes: it is one of the fast ones.
+pub const DRAINED_ROOM_BYTES: u32 = 1 << 20;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
 

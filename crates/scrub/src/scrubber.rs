@@ -53,7 +53,8 @@ impl Scrubber {
     }
 
     /// Has a program in the kernel carry clean segments of established connections from now on, by the
-    /// memory that is shared with it; nothing, where it would not do [what the rules say](Settings::may_be_carried).
+    /// memory that is shared with it. Nothing is carried where the program would not do
+    /// [what the rules say](Settings::may_be_carried).
     pub fn carry_by(&mut self, carrier: Carrier) {
         self.stages.flows.carriage.begin(carrier);
     }

@@ -11,6 +11,7 @@ use crate::tcp::key::Key;
 const KEY_WORDS: usize = 5;
 const SHIFTS: usize = 5;
 const HEADERS: usize = 6;
+const FAILED: usize = 7;
 const HALVES: usize = 8;
 const HALF_WORDS: usize = 8;
 
@@ -27,14 +28,14 @@ const BYTES: usize = 6;
 const OF_DAEMON: u64 = 0;
 const FREE: u64 = 1;
 
-/// How often a half is looked at that another processor has in hand: some milliseconds, where it
-/// takes a microsecond.
-const LOOKS_MAX: u32 = 1 << 20;
+/// How often a half is looked at that another processor has: about a millisecond, where it takes a
+/// microsecond.
+const ATTEMPTS_MAX: u32 = 1 << 15;
 
-/// A half is still in hand: its program was stopped where it stood, or another program took the
-/// frame away.
+/// A processor has a half yet: its program was stopped where it stood, or another program took the frame
+/// away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stuck;
+pub(crate) struct StillLocked;
 
 /// What one host sends, as the program has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,11 +49,13 @@ pub(crate) struct Half {
     pub(crate) piece_max: u16,
     /// Of windows, as its host grants them and as its peer is told.
     pub(crate) scales: [u8; 2],
-    /// Segments that were carried, those of them that were dropped for their checksum, and bytes of
+    /// Segments that were carried, those that were dropped for their checksum, and bytes of
     /// data.
     pub(crate) packets: u32,
     pub(crate) bad_checksums: u32,
     pub(crate) bytes: u64,
+    /// Segments that the kernel could not read or write.
+    pub(crate) failed: u32,
 }
 
 /// An entry in the shared memory.
@@ -63,7 +66,7 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-fn halves(word: u64) -> (u32, u32) {
+fn unpaired(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
@@ -115,6 +118,7 @@ impl<'a> Entry<'a> {
         key.iter().enumerate().for_each(|(at, word)| self.put(at, *word));
         self.put(SHIFTS, pair(shifts[0], shifts[1]));
         let label = u32::from_ne_bytes(label.to_be_bytes());
+        self.put(FAILED, 0);
         self.put(HEADERS, pair(label, u32::from(stamped) | u32::from(hop_limit) << 8));
     }
 
@@ -140,11 +144,12 @@ impl<'a> Entry<'a> {
     /// another.
     pub(super) fn half(self, side: usize) -> Half {
         let at = HALVES + side * HALF_WORDS;
-        let (in_sequence, unacknowledged) = halves(self.get(at + SEQUENCE));
-        let (edge, window_max) = halves(self.get(at + WINDOW));
-        let (stamp, _) = halves(self.get(at + STAMP));
-        let (_, sizes) = halves(self.get(at + RING));
-        let (packets, bad_checksums) = halves(self.get(at + PACKETS));
+        let (in_sequence, unacknowledged) = unpaired(self.get(at + SEQUENCE));
+        let (edge, window_max) = unpaired(self.get(at + WINDOW));
+        let (stamp, _) = unpaired(self.get(at + STAMP));
+        let (_, sizes) = unpaired(self.get(at + RING));
+        let (packets, bad_checksums) = unpaired(self.get(at + PACKETS));
+        let failed = unpaired(self.get(FAILED));
         Half {
             in_sequence,
             unacknowledged,
@@ -156,7 +161,13 @@ impl<'a> Entry<'a> {
             packets,
             bad_checksums,
             bytes: self.get(at + BYTES),
+            failed: if side == 0 { failed.0 } else { failed.1 },
         }
+    }
+
+    /// Has neither program find it.
+    pub(super) fn hide(self) {
+        (0..KEY_WORDS).for_each(|at| self.put(at, 0));
     }
 
     /// Lets the program have both halves.
@@ -166,19 +177,20 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Takes both halves from the program.
-    pub(super) fn take(self) -> Result<(), Stuck> {
-        for side in 0..2 {
-            let lock = &self.0[HALVES + side * HALF_WORDS + LOCK];
-            let mut looks = 0;
-            while lock.compare_exchange(FREE, OF_DAEMON, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-                looks += 1;
-                if looks == LOOKS_MAX {
-                    return Err(Stuck);
-                }
-                spin_loop();
+    /// Takes both halves from the program, or what it can of them.
+    pub(super) fn take(self) -> Result<(), StillLocked> {
+        let taken = [0, 1].map(|side| self.take_half(side));
+        taken.into_iter().collect()
+    }
+
+    fn take_half(self, side: usize) -> Result<(), StillLocked> {
+        let lock = &self.0[HALVES + side * HALF_WORDS + LOCK];
+        for _ in 0..ATTEMPTS_MAX {
+            match lock.compare_exchange(FREE, OF_DAEMON, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) | Err(OF_DAEMON) => return Ok(()),
+                Err(_) => spin_loop(),
             }
         }
-        Ok(())
+        Err(StillLocked)
     }
 }

@@ -15,7 +15,7 @@ pub(super) const PLACE_BITS: u32 = 10;
 /// Words of eight bytes of an entry.
 pub(super) const ENTRY_WORDS: usize = 24;
 /// Bytes of all rings.
-pub const POOL_LEN: usize = 32 << 20;
+pub const POOL_LEN: usize = 64 << 20;
 /// What the kernel's verifier wants to be there behind the pool: the longest segment.
 const POOL_SLACK_LEN: usize = 1 << 16;
 /// Room of a processor, in which data is summed, in bytes.

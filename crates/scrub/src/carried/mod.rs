@@ -11,5 +11,5 @@ mod entry;
 pub mod layout;
 mod rings;
 
-pub(crate) use carrier::{Carried, Half, Taken};
-pub use carrier::{CarriedCounts, Carrier, Words};
+pub(crate) use carrier::{Carried, Half, Moved, StillLocked};
+pub use carrier::{Carrier, Words};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::layout::POOL_LEN;
 
 /// Lengths in bytes, and how many there are of each.
-const SIZES: [(u32, u32); 4] = [(8 << 10, 512), (128 << 10, 32), (1 << 20, 8), (4 << 20, 4)];
+const SIZES: [(u32, u32); 4] = [(8 << 10, 512), (128 << 10, 96), (1 << 20, 32), (4 << 20, 4)];
 
 const _: () = {
     let (mut sum, mut at) = (0, 0);
@@ -37,11 +37,20 @@ impl Rings {
         }))
     }
 
-    /// The shortest ring of at least `len` bytes that is there, or else the longest.
+    /// The shortest ring of at least `len` bytes that is there; the longest are enough for anything.
     pub(super) fn take(&mut self, len: u32) -> Option<Ring> {
-        let enough = SIZES.iter().position(|(size, _)| *size >= len).unwrap_or(SIZES.len() - 1);
-        let size = (enough..SIZES.len()).chain((0..enough).rev()).find(|size| !self.0[*size].is_empty())?;
+        let size = self.find(len)?;
         self.0[size].pop().map(|at| Ring { at, len: SIZES[size].0 })
+    }
+
+    /// Whether [`take`](Rings::take) would find one.
+    pub(super) fn has(&self, len: u32) -> bool {
+        self.find(len).is_some()
+    }
+
+    fn find(&self, len: u32) -> Option<usize> {
+        let enough = SIZES.iter().position(|(size, _)| *size >= len).unwrap_or(SIZES.len() - 1);
+        (enough..SIZES.len()).find(|size| !self.0[*size].is_empty())
     }
 
     pub(super) fn give(&mut self, ring: Ring) {
@@ -52,30 +61,34 @@ impl Rings {
 }
 
 impl Ring {
-    /// Reads the bytes with the sequence numbers from `first` on from the pool.
-    pub(super) fn read(self, pool: &[AtomicU64], first: u32, bytes: &mut [u8]) {
-        let mask = self.len - 1;
-        let mut word = 0;
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            let at = (self.at + (first.wrapping_add(index as u32) & mask)) as usize;
-            if index == 0 || at.is_multiple_of(8) {
-                word = pool.get(at / 8).map_or(0, |word| word.load(Ordering::Relaxed));
-            }
-            *byte = word.to_ne_bytes()[at % 8];
+    /// Calls `with` with each word of the pool in which `len` bytes from the sequence number `first`
+    /// lie: the word, where in it they begin, and where in the bytes.
+    fn words(self, pool: &[AtomicU64], first: u32, len: usize, mut with: impl FnMut(&AtomicU64, usize, usize)) {
+        let mut done = 0;
+        while done < len {
+            let at = (self.at + (first.wrapping_add(done as u32) & (self.len - 1))) as usize;
+            let Some(word) = pool.get(at / 8) else { return };
+            with(word, at % 8, done);
+            done += 8 - at % 8;
         }
     }
-}
 
-impl Ring {
+    /// Reads the bytes with the sequence numbers from `first` on from the pool.
+    pub(super) fn read(self, pool: &[AtomicU64], first: u32, bytes: &mut [u8]) {
+        self.words(pool, first, bytes.len(), |word, from, to| {
+            let len = (8 - from).min(bytes.len() - to);
+            bytes[to..to + len].copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[from..from + len]);
+        });
+    }
+
     /// Writes bytes with the sequence numbers from `first` on. The ring is nobody else's yet.
     pub(super) fn write(self, pool: &[AtomicU64], first: u32, bytes: &[u8]) {
-        for (index, byte) in bytes.iter().enumerate() {
-            let at = (self.at + (first.wrapping_add(index as u32) & (self.len - 1))) as usize;
-            let Some(word) = pool.get(at / 8) else { return };
+        self.words(pool, first, bytes.len(), |word, to, from| {
+            let len = (8 - to).min(bytes.len() - from);
             let mut whole = word.load(Ordering::Relaxed).to_ne_bytes();
-            whole[at % 8] = *byte;
+            whole[to..to + len].copy_from_slice(&bytes[from..from + len]);
             word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
-        }
+        });
     }
 }
 
@@ -86,10 +99,11 @@ mod tests {
     #[test]
     fn a_ring_is_as_long_as_is_wanted_while_there_is_one() {
         let mut rings = Rings::new();
-        let taken: Vec<_> = std::iter::from_fn(|| rings.take(2 << 20)).collect();
-        let lens: Vec<_> = taken.iter().map(|ring| ring.len).collect();
-        assert_eq!(lens[..5], [4 << 20, 4 << 20, 4 << 20, 4 << 20, 1 << 20]);
-        assert_eq!(taken.len(), 512 + 32 + 8 + 4);
+        let mut taken: Vec<_> = std::iter::from_fn(|| rings.take(2 << 20)).collect();
+        assert!(taken.len() == 4 && taken.iter().all(|ring| ring.len == 4 << 20), "a shorter one is not enough");
+        assert!(!rings.has(2 << 20) && rings.has(1 << 20));
+        taken.extend(std::iter::from_fn(|| rings.take(1)));
+        assert_eq!(taken.iter().map(|ring| ring.len as usize).sum::<usize>(), POOL_LEN);
         let mut ends: Vec<_> = taken.iter().map(|ring| (ring.at, ring.at + ring.len)).collect();
         ends.sort_unstable();
         assert!(ends.windows(2).all(|pair| pair[0].1 == pair[1].0), "no two overlap");

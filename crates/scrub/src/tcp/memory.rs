@@ -4,6 +4,7 @@ use std::fmt;
 
 use bump::Side;
 
+use crate::carried::layout::POOL_LEN;
 use crate::keys;
 use crate::limits::{
     FRAGMENTS_MEMORY_PART, POOL_MAX_BYTES, RETAINED_MAX_BYTES, RETAINED_MIN_BYTES, SOURCE_MEMORY_MIN_BYTES,
@@ -24,6 +25,9 @@ const COUNTERS_PART: usize = 4;
 pub(crate) enum Purpose {
     /// Bytes in sequence.
     InSequence,
+    /// Bytes that the kernel kept until now. They are there in any case, and no more of them than its
+    /// pool holds.
+    Returned,
     /// Bytes behind a hole. They may not take the last quarter: whoever leaves holes on purpose must not stop connections
     /// that are in sequence.
     BehindHole,
@@ -108,13 +112,17 @@ impl Memory {
             return Err(NoRoom::Connection);
         }
         let len = len.next_power_of_two().max(RETAINED_MIN_BYTES);
-        let max = if purpose == Purpose::BehindHole { self.max / 4 * 3 } else { self.max };
+        let max = match purpose {
+            Purpose::InSequence => self.max,
+            Purpose::Returned => self.max + POOL_LEN,
+            Purpose::BehindHole => self.max / 4 * 3,
+        };
         let free = max.saturating_sub(self.used);
         if len > free {
             return Err(NoRoom::All);
         }
         // A restart must cut nobody, as long as there is much.
-        let is_exempt = account.is_older && free >= max / 2;
+        let is_exempt = (account.is_older && free >= max / 2) || purpose == Purpose::Returned;
         let more = units(len.saturating_sub(instead)) as usize;
         let exhausted = self.sources.exhausted(account, more, free / RETAINED_MIN_BYTES);
         if let Some(level) = exhausted.filter(|_| !is_exempt) {

@@ -17,6 +17,7 @@ mod catch_up;
 mod changes;
 mod class;
 mod closing;
+mod drain;
 mod ended;
 mod established;
 pub(crate) mod events;
@@ -61,7 +62,7 @@ use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
-use carriage::Carriage;
+use carriage::{Carriage, NotBack};
 use changes::Changes;
 use class::Class;
 use ended::Ends;
@@ -170,8 +171,8 @@ impl Flows {
     ) -> Result<(), DropReason> {
         self.in_hand = Some(*key);
         let found = self.table.find(key);
-        if found.is_some_and(|index| !self.take_back(index, context.now)) {
-            return Err(DropReason::FlowSevered);
+        if let Some(index) = found {
+            self.take_back(index, context.now)?;
         }
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
@@ -380,38 +381,62 @@ impl Flows {
     /// Forgets a connection, of which nothing is told.
     fn remove(&mut self, index: Index) -> Option<Flow> {
         self.parking.end(index);
+        let now = self.carriage.looked_at();
+        if let Some(flow) = self.table.get_mut(index) {
+            // What becomes of it is nobody's concern any more, but what has passed is counted.
+            let _gone = self.carriage.take_back(flow, &mut self.memory, seconds(now));
+        }
         let mut flow = self.table.remove(index)?;
-        self.carriage.forget(&flow.key);
         flow.state.give_back(&mut self.memory);
         Some(flow)
     }
 
-    /// Takes a connection back from the kernel, if it is there. False if it must end, and did.
-    fn take_back(&mut self, index: Index, now: Instant) -> bool {
-        let Some(flow) = self.table.get_mut(index) else { return true };
-        let is_whole = self.carriage.take_back(flow, &mut self.memory, seconds(now)).is_ok();
-        if !is_whole {
-            self.sever(index, now, None, Ending::Severed);
+    /// Takes a connection back from the kernel, if it is there.
+    ///
+    /// # Errors
+    /// A processor has it at this moment: who sent the segment in hand sends it again.
+    fn take_back(&mut self, index: Index, now: Instant) -> Result<(), DropReason> {
+        let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
+        let key = flow.key;
+        match self.carriage.take_back(flow, &mut self.memory, seconds(now)) {
+            Ok(()) => return Ok(()),
+            Err(NotBack::Locked) => return Err(DropReason::InternalError),
+            Err(NotBack::NoRoom(_)) => {}
         }
-        is_whole
+        // The first version of what is under way is lost, so its ends are told at its next segment.
+        let untold = flow.state.next();
+        flow.state.give_back(&mut self.memory);
+        flow.state = State::Ended(Ending::Expired { untold });
+        self.events.report_rarely(now, events::Kind::MemoryFull, Event::MemoryFull { flow: key.id() });
+        self.touch(index, now);
+        Ok(())
     }
 
     /// Takes all connections back.
     pub(crate) fn take_all_back(&mut self) {
         let now = self.carriage.looked_at();
         for index in self.carriage.all().iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
-            self.take_back(index, now);
+            // One that is locked comes back with its next segment that is not clean.
+            let _locked = self.take_back(index, now);
         }
     }
 
-    /// Notes which connections the kernel has carried on, and takes back those that are idle.
+    /// Enters what the kernel has carried, and takes back what is idle.
     fn look_at_carried(&mut self, at: Instant) {
         let (moved, idle) = self.carriage.look(at);
-        for index in moved.iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
+        for (key, new) in moved {
+            let Some(index) = self.table.find(&key) else { continue };
+            if let Some(flow) = self.table.get_mut(index) {
+                flow.add_carried(&new);
+            }
             self.touch(index, at);
         }
-        for index in idle.iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
-            self.take_back(index, at);
+        for key in idle {
+            match self.table.find(&key) {
+                // One that is locked comes back at the next look.
+                Some(index) => drop(self.take_back(index, at)),
+                None => self.carriage.discard(&key),
+            }
         }
     }
 
@@ -471,6 +496,8 @@ impl Flows {
         if let Some(index) = index
             && let Some(flow) = self.table.get_mut(index)
         {
+            // Also one that was handed over just before.
+            let _locked = self.carriage.take_back(flow, &mut self.memory, seconds(now));
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.touch(index, now);
@@ -567,7 +594,8 @@ impl Flows {
             return false;
         }
         if let Some(index) = self.table.find(&key) {
-            self.take_back(index, at);
+            // One that is locked ends all the same, at its next segment.
+            let _locked = self.take_back(index, at);
             let Some(flow) = self.table.get_mut(index) else { return false };
             let untold = flow.state.next();
             flow.state.give_back(&mut self.memory);

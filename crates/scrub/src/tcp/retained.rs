@@ -67,6 +67,16 @@ impl Bytes {
         Bytes { account, ring: Box::default(), head: 0, in_sequence: 0, islands: Vec::new() }
     }
 
+    /// A store of `bytes`, which the kernel kept until now.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(crate) fn returned(account: Account, bytes: &[u8], memory: &mut Memory) -> Result<Bytes, NoRoom> {
+        let mut ring = memory.take(bytes.len(), 0, Purpose::Returned, &account)?;
+        ring[..bytes.len()].copy_from_slice(bytes);
+        Ok(Bytes { ring, in_sequence: bytes.len() as u32, ..Bytes::new(account) })
+    }
+
     /// Whether the byte at `at` is known, and up to where the same is true.
     fn piece(&self, at: u32) -> (bool, u32) {
         if at < self.in_sequence {

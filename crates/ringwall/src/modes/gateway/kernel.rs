@@ -1,8 +1,8 @@
 //! The program that carries clean segments of established connections past the daemon, and its
 //! maps.
 //!
-//! It stands in front of both sockets and behind them as long as the daemon lives: with its last
-//! descriptor it is gone, and nothing passes.
+//! It stands in front of both sockets and behind them as long as the daemon holds it. Without a daemon
+//! nothing passes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,6 +17,12 @@ use system::takeover::{Gateway, Role};
 
 /// What a lister of the kernel's programs reads.
 const NAME: &str = "ringwall_carry";
+
+/// Since then the kernel refuses super-frames whose checksum is to be made over something else than TCP,
+/// and has the hook for programs behind the sockets (Linux 6.6).
+const LINUX_MIN: (u32, u32) = (6, 11);
+/// There a thread of higher priority may come between the two programs.
+const REAL_TIME: &str = "/sys/kernel/realtime";
 
 /// Memory of a map, and what must stay open as long as it is used.
 #[derive(Debug)]
@@ -34,8 +40,9 @@ impl Words for Memory {
 /// Has the kernel carry between the two cards, whose sockets are `ports`.
 ///
 /// # Errors
-/// The kernel lacks the hook, or a privilege.
+/// The kernel is too old, or one for real time, or refuses the programs.
 pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Settings) -> io::Result<Carrier> {
+    usable(&read("/proc/sys/kernel/osrelease"), &read(REAL_TIME)).map_err(io::Error::other)?;
     let index = |role| gateway.card(role).map(|card| card.index).ok_or(io::Error::from(io::ErrorKind::NotFound));
     let interfaces = [index(Role::Trusted)?, index(Role::Untrusted)?];
     let maps = maps(interfaces, settings)?;
@@ -50,6 +57,24 @@ pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Sett
     }
     let entries = Memory { shared: entries, _held: held };
     Ok(Carrier::new(Box::new(entries), Box::new(Memory { shared: pool, _held: Vec::new() })))
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(file).unwrap_or_default()
+}
+
+/// Whether a kernel of this release can carry segments; why not.
+fn usable(release: &str, real_time: &str) -> Result<(), String> {
+    let mut numbers = release.trim().split(['.', '-', '+']).map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < LINUX_MIN {
+        let (major, minor) = LINUX_MIN;
+        return Err(format!("Linux {major}.{minor} or newer is needed, and this is {}", release.trim()));
+    }
+    if real_time.trim() == "1" {
+        return Err("this is a kernel for real time".to_owned());
+    }
+    Ok(())
 }
 
 /// The maps, with what the program is told once.

@@ -193,10 +193,19 @@ fn prepare(
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
-    let (carrier, carries) = carrier(plan, &gateway, &ports, &settings, null);
+    let carrier = plan.as_read.kernel.carry.then(|| carrier(plan, &gateway, &ports, &settings, null));
+    let carries = match &carrier {
+        None => "no: kernel.carry is not set".to_owned(),
+        Some(Ok(_)) => "yes, clean segments of established connections".to_owned(),
+        Some(Err(why)) => format!("no: {why}"),
+    };
     let probes = BTreeMap::from([("carries".to_owned(), carries), ("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
-    let warnings = warnings(&gateway, null);
+    let mut warnings = warnings(&gateway, null);
+    if let Some(Err(why)) = &carrier {
+        warnings.push(format!("the kernel carries no connection, though kernel.carry is set: {why}"));
+    }
+    let carrier = carrier.and_then(Result::ok);
     log_start(plan, &gateway, &warnings);
     let section = plan.as_read.pair.as_ref();
     let joined = section.zip(secret).map(|(section, secret)| paired::start::join(section, secret, &gateway));
@@ -279,28 +288,24 @@ fn keep_tunnels<'a>(ports: impl Iterator<Item = &'a mut PacketPort>) -> String {
     "yes, in one piece".to_owned()
 }
 
-/// The kernel as the one that carries clean segments, if it is to be; whether it is, or why not.
+/// The kernel as the one that carries clean segments, if it is to be, or why it does not.
 fn carrier(
     plan: &Plan,
     gateway: &Gateway,
     ports: &Ports<PacketPort>,
     settings: &Settings,
     null: bool,
-) -> (Option<Carrier>, String) {
-    let not = |why: &str| (None, format!("no: {why}"));
-    if !plan.as_read.kernel.carry || null {
-        return not("kernel.carry is not set");
+) -> Result<Carrier, String> {
+    if null {
+        return Err("the null bump carries nothing".to_owned());
     }
     if plan.gate.mirror.is_some() || plan.as_read.pair.is_some() {
-        return not("a mirror or another gateway is to hear of each segment");
+        return Err("a mirror, or the other gateway, has to hear of each segment".to_owned());
     }
     if !settings.may_be_carried() {
-        return not("the rules are such that the daemon has to see each segment");
+        return Err("by these rules the daemon has to see each segment".to_owned());
     }
-    match kernel::open(gateway, ports, settings) {
-        Ok(carrier) => (Some(carrier), "yes, clean segments of established connections".to_owned()),
-        Err(error) => not(&format!("the kernel (before Linux 6.6) refuses: {error}")),
-    }
+    kernel::open(gateway, ports, settings).map_err(|error| error.to_string())
 }
 
 /// What is allowed and yet worth knowing, one line each.
