@@ -494,6 +494,10 @@ fn what_the_kernel_carries_leaves_as_the_engine_would_have_it() {
         eprintln!("SKIPPED: the kernel takes programs of root only");
         return;
     }
+    if let Err(why) = usable(&read("/proc/sys/kernel/osrelease"), "") {
+        eprintln!("SKIPPED: {why}");
+        return;
+    }
     // Both programs of one frame run on one processor, as they do behind a card.
     let mut here = CpuSet::new();
     here.set(sched_getcpu());
