@@ -115,7 +115,9 @@ INLINE int read_ipv4(struct segment *seen, u32 len) {
 
     for (int at = 0; at < IPV4_LEN / 2; at++)
         sum += halves[at];
-    if (ip[0] != 0x45 || total < IPV4_LEN + TCP_LEN || ip[9] != TCP || folded(sum) != 0xffff || !has_assigned_class(ip[1]))
+    if (ip[0] != 0x45 || total < IPV4_LEN + TCP_LEN || ip[9] != TCP)
+        return -1;
+    if (folded(sum) != 0xffff || !has_assigned_class(ip[1]))
         return -1;
     // Short frames are padded.
     if (total + ETHERNET_LEN != len && (len != PADDED_LEN || total + ETHERNET_LEN > len))

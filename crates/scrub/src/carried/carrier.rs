@@ -232,8 +232,8 @@ impl Carrier {
         Some(Ok(Taken { halves, hop_limit, kept, new }))
     }
 
-    /// How far both halves are, if the connection is carried: what is not acknowledged, and what
-    /// comes next.
+    /// What is not acknowledged of the half of `side`, and what comes next, if the connection is
+    /// carried.
     pub(crate) fn under_way(&self, key: &Key, side: Side) -> Option<(u32, u32)> {
         let entry = Entry::at(self.entries.words(), self.holds(key)?)?;
         let half = entry.half(side as usize);
@@ -256,8 +256,9 @@ impl Carrier {
             let (Place::Held(held), Some(entry)) = (known, Entry::at(self.entries.words(), place)) else { continue };
             let halves = [entry.half(0), entry.half(1)];
             let new = self.counts.add(&held.counted, &halves);
+            held.counted = halves;
             if new != [(0, 0); 2] {
-                (held.counted, held.moved_at) = (halves, now);
+                held.moved_at = now;
                 moved.push((held.key, new));
             } else if now >= held.moved_at + CARRIED_IDLE {
                 idle.push(held.key);
@@ -355,7 +356,11 @@ mod tests {
         assert_eq!(carrier.deadline(), Some(now(2)));
         go_on(&carrier, &entries, &pool, &one.key);
         assert_eq!(carrier.look(now(2)), (vec![(one.key, [(0, 0), (1, 2)])], vec![]));
+        // One that is dropped for its checksum is counted once, however often it is looked.
+        entries.0[Carrier::place(&one.key) * ENTRY_WORDS + 21].store(1 << 32 | 1, Ordering::Relaxed);
+        assert_eq!(carrier.look(now(5)), (vec![], vec![]));
         assert_eq!(carrier.look(now(11)), (vec![], vec![]));
+        assert_eq!(carrier.counts().bad_checksums, [0, 1]);
         assert_eq!(carrier.look(now(12)), (vec![], vec![one.key]));
         assert_eq!(carrier.take_back(&one.key).expect("carried").expect("free").new, [(0, 0); 2], "it was told");
         assert_eq!((carrier.look(now(13)), carrier.deadline()), ((vec![], vec![]), None));
