@@ -21,6 +21,9 @@ pub const LISTEN: &str = "127.0.0.1:9477";
 pub const LISTEN_LINES: &str = "[records]\nmetrics_listen = \"127.0.0.1:9477\"\n";
 /// Where Prometheus answers.
 const PROMETHEUS: &str = "127.0.0.1:9090";
+/// How often Prometheus scrapes, and how long it waits for an answer: as long as an exporter waits
+/// for its daemon, since a machine full of tests is slow.
+const SCRAPED_EVERY: &str = "5s";
 /// How long Prometheus may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an attack may be told after its last frame: a minute, and the way to an alert that is
@@ -69,13 +72,20 @@ pub struct Prometheus<'a> {
 
 impl<'a> Prometheus<'a> {
     /// Starts it, with its files in `directory`, and waits until the daemon was scraped.
+    ///
+    /// The daemon's exporter answers before that: it starts beside the daemon, and a scrape that it
+    /// is too late for would be counted as a failed one for good.
     pub fn start(namespace: &'a Namespace, directory: &Path) -> Result<Prometheus<'a>, Failure> {
+        process::until("the exporter", PATIENCE, || {
+            Ok(get(namespace, LISTEN, "/metrics", "text/plain").is_ok_and(|page| page.starts_with("HTTP/1.1 200 ")))
+        })?;
         let place = directory.join("prometheus");
         std::fs::create_dir_all(&place).map_err(Failure::file("making", &place))?;
         let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/monitoring/ringwall.rules.yml");
         let config = place.join("prometheus.yml");
         let text = format!(
-            "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\nrule_files: [\"{}\"]\nscrape_configs:\n  \
+            "global:\n  scrape_interval: {SCRAPED_EVERY}\n  scrape_timeout: {SCRAPED_EVERY}\n  \
+             evaluation_interval: 1s\nrule_files: [\"{}\"]\nscrape_configs:\n  \
              - job_name: ringwall\n    static_configs: [{{targets: [\"{LISTEN}\"]}}]\n",
             rules.display()
         );
@@ -111,7 +121,8 @@ impl<'a> Prometheus<'a> {
         let targets = self.targets()?;
         assert_eq!((&targets[0]["health"], &targets[0]["lastError"]), (&"up".into(), &"".into()), "{targets}");
         let failed = self.ask("/api/v1/query?query=min_over_time(up[1h])")?;
-        assert_eq!(failed["data"]["result"][0]["value"][1], "1", "{failed}");
+        let took = self.ask("/api/v1/query?query=scrape_duration_seconds[1h]")?;
+        assert_eq!(failed["data"]["result"][0]["value"][1], "1", "{failed}; scrapes took {took}");
         Ok(())
     }
 

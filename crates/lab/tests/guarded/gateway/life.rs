@@ -100,7 +100,7 @@ fn release_gives_the_interfaces_back_and_leaves_the_keys_only() {
 #[test]
 fn prometheus_scrapes_a_gateway() {
     perform_with(&["prometheus", "promtool"], crate::metrics::LISTEN_LINES, |path| {
-        assert!(path.pings("")?);
+        process::until("an answered ping", SOON, || path.pings(""))?;
         let prometheus = crate::metrics::Prometheus::start(&path.gate, &path.directory)?;
         prometheus.assert_well()
     });
