@@ -39,4 +39,4 @@ pub use rule::{Action, Rule, Rules};
 pub use scrubber::Scrubber;
 pub use settings::{FlowLimits, Preset, Settings};
 pub use tcp::events::Event;
-pub use tcp::{BadRecord, Came, FlowCounts, FlowEnd, FlowId, FlowReport, Over, Told, Waits};
+pub use tcp::{BadRecord, Came, CarriedFlows, FlowCounts, FlowEnd, FlowId, FlowReport, Over, Told, Waits};

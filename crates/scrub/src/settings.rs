@@ -89,7 +89,7 @@ impl Adopt {
 }
 
 /// An address block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     /// Its first address.
     pub address: IpAddr,
@@ -183,8 +183,14 @@ const MUST_BE_ON: [Rule; 6] = [
     Rule::TcpTimestamps,
 ];
 /// What it changes in nearly every packet. None of it ends a connection there.
-const MUST_NOT_SEVER: [Rule; 5] =
-    [Rule::EthernetTrailer, Rule::HopLimitFloor, Rule::HopLimitUniform, Rule::Ipv4Identification, Rule::Ipv6FlowLabel];
+const MUST_NOT_SEVER: [Rule; 6] = [
+    Rule::EthernetTrailer,
+    Rule::HopLimitFloor,
+    Rule::HopLimitUniform,
+    Rule::Ipv4Identification,
+    Rule::Ipv6FlowLabel,
+    Rule::TcpTimestamps,
+];
 
 impl Settings {
     /// Whether a program in the kernel does all that the rules say to clean segments (record 0123).

@@ -142,6 +142,7 @@ fn flow(flow: &Flow) -> Row {
     ];
     let packets = format!("packets out {}, in {}", flow.packets_from_trusted, flow.packets_from_untrusted);
     let held = format!("{packets}; {} bytes are kept until they are acknowledged", flow.retained_bytes);
+    let held = if flow.carried { format!("{packets}; the kernel carries it") } else { held };
     Row::new(cells, vec![held, format!("end it: ringwall gate block {} {}", flow.trusted, flow.untrusted)])
 }
 

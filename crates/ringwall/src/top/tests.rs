@@ -37,6 +37,7 @@ fn daemon() -> Daemon {
         packets_from_untrusted: 4,
         bytes_from_trusted: 300,
         bytes_from_untrusted: 4000,
+        carried: false,
     };
     Daemon { peers, flows: vec![flow], ..Daemon::of_host(*status) }
 }

@@ -5,13 +5,16 @@ use std::sync::atomic::AtomicU64;
 
 use bump::{Instant, Side};
 
-use super::entry::{self, Entry};
+use super::entry::{self, Entry, StillLocked};
 use super::layout::PLACES;
 use super::rings::{Ring, Rings};
+use super::shares::Shares;
 use crate::limits::{CARRIED_IDLE, CARRIED_LOOK_INTERVAL};
+use crate::settings::Network;
 use crate::tcp::key::Key;
+use crate::tcp::sources;
 
-pub(crate) use super::entry::{Half, StillLocked};
+pub(crate) use super::entry::{Half, Headers};
 
 /// Memory of a map, in words of eight bytes.
 pub trait Words: fmt::Debug + Send {
@@ -25,14 +28,20 @@ pub(crate) struct Carried {
     pub(crate) key: Key,
     /// Of sequence numbers and of timestamps.
     pub(crate) shifts: [u32; 2],
-    pub(crate) label: u32,
-    pub(crate) hop_limit: u8,
-    pub(crate) has_stamps: bool,
+    pub(crate) headers: Headers,
     /// By the side that sends.
     pub(crate) halves: [Half; 2],
-    /// Where bytes are kept, by side: for how many there should be room, and those that are not
+    /// Where bytes are kept, by side: for how many there is to be room, and those that are not
     /// acknowledged.
-    pub(crate) kept: [Option<(u32, Vec<u8>)>; 2],
+    pub(crate) kept: [Option<(Room, Vec<u8>)>; 2],
+}
+
+/// How long a ring should be, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) least: u32,
+    /// If there is one.
+    pub(crate) wanted: u32,
 }
 
 /// A connection as it was taken back.
@@ -40,11 +49,30 @@ pub(crate) struct Carried {
 pub(crate) struct Taken {
     pub(crate) halves: [Half; 2],
     pub(crate) hop_limit: u8,
-    /// Bytes from the oldest that was not acknowledged on, by side, where any were kept; in front
-    /// of them the last that was acknowledged, if it was while the connection was carried.
-    pub(crate) kept: [Option<(Option<u8>, Vec<u8>)>; 2],
+    /// What was kept, by side.
+    pub(crate) kept: [Option<Kept>; 2],
     /// Packets and bytes of data that were not told by a look, by the side that sent.
     pub(crate) new: [(u32, u64); 2],
+}
+
+/// Why a connection stays in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// A processor has a half of it.
+    Locked,
+    /// Whoever asked does not take it as it stands.
+    Unwanted,
+}
+
+/// What the ring of a half held.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The last byte that was acknowledged, if it was while the connection was carried.
+    pub(crate) last: Option<u8>,
+    /// From the oldest that was not acknowledged on.
+    pub(crate) bytes: Vec<u8>,
+    /// What went on behind a hole, and how far behind the oldest it begins.
+    pub(crate) island: Option<(u32, Vec<u8>)>,
 }
 
 /// Segments that came to the program, by the side that sent.
@@ -107,21 +135,50 @@ pub struct Carrier {
     entries: Box<dyn Words>,
     pool: Box<dyn Words>,
     rings: Rings,
+    shares: Shares,
     places: Vec<Place>,
     len: usize,
     counts: CarriedCounts,
     look_at: Option<Instant>,
     drains: bool,
+    seed: u64,
+}
+
+impl Ring {
+    /// The last byte of `half` that was acknowledged, if it was after the handover, when `first` was not.
+    fn last(self, pool: &[AtomicU64], half: &Half, first: u32) -> Option<u8> {
+        let begin = half.unacknowledged;
+        let mut byte = [0];
+        self.read(pool, begin.wrapping_sub(1), &mut byte);
+        (begin != first && half.end().wrapping_sub(begin) < self.len).then_some(byte[0])
+    }
+
+    /// What it holds of `half`, of which `first` was not acknowledged when it was handed over.
+    fn kept(self, pool: &[AtomicU64], half: &Half, first: u32) -> Kept {
+        let read = |from: u32, to: u32| {
+            let mut bytes = vec![0; to.wrapping_sub(from).min(self.len) as usize];
+            self.read(pool, from, &mut bytes);
+            bytes
+        };
+        let begin = half.unacknowledged;
+        let (from, to) = half.island;
+        Kept {
+            last: self.last(pool, half, first),
+            bytes: read(begin, half.in_sequence),
+            island: (from != to).then(|| (from.wrapping_sub(begin), read(from, to))),
+        }
+    }
 }
 
 impl Carrier {
     /// Of the memory of the maps of [entries](super::layout::ENTRIES) and
-    /// [pool](super::layout::POOL).
+    /// [pool](super::layout::POOL), where the programs were told of `seed`.
     #[must_use]
-    pub fn new(entries: Box<dyn Words>, pool: Box<dyn Words>) -> Carrier {
+    pub fn new(entries: Box<dyn Words>, pool: Box<dyn Words>, seed: u64) -> Carrier {
         let places = (0..PLACES).map(|_| Place::Free).collect();
         let counts = CarriedCounts::default();
-        Carrier { entries, pool, rings: Rings::new(), places, len: 0, counts, look_at: None, drains: true }
+        let (rings, shares) = (Rings::new(), Shares::default());
+        Carrier { entries, pool, rings, shares, places, len: 0, counts, look_at: None, drains: true, seed }
     }
 
     /// Has no connection drained, for comparisons: all windows are what they were.
@@ -130,14 +187,16 @@ impl Carrier {
         Carrier { drains: false, ..self }
     }
 
-    /// Whether a connection is to be drained that will have so many bytes under way.
-    pub(crate) fn drains(&self, room: u32) -> bool {
-        self.drains && self.rings.has(room)
+    /// Whether the connection of `key` is to be drained, which will have so many bytes under way.
+    pub(crate) fn drains(&self, key: &Key, room: u32) -> bool {
+        let host = sources::untrusted(key);
+        let may = |size| self.shares.has_ring(&host, size);
+        self.drains && self.shares.has_place(&host) && self.rings.has(room, may)
     }
 
     /// The place in which a connection is or may be.
-    pub(crate) fn place(key: &Key) -> usize {
-        entry::place_of(&entry::key_words(key))
+    pub(crate) fn place(&self, key: &Key) -> usize {
+        entry::place_of(&entry::key_words(key), self.seed)
     }
 
     /// Connections that are carried.
@@ -151,25 +210,26 @@ impl Carrier {
 
     /// Whether the place of `key` is taken, by whomever.
     pub(crate) fn is_taken(&self, key: &Key) -> bool {
-        !matches!(self.places[Carrier::place(key)], Place::Free)
+        !matches!(self.places[self.place(key)], Place::Free)
     }
 
-    fn holds(&self, key: &Key) -> Option<usize> {
-        let place = Carrier::place(key);
+    /// The place of `key`, if its connection is carried.
+    pub(crate) fn holds(&self, key: &Key) -> Option<usize> {
+        let place = self.place(key);
         self.places[place].held().is_some_and(|held| held.key == *key).then_some(place)
     }
 
     /// Hands a connection over. False if there is no room for it.
     pub(crate) fn carry(&mut self, now: Instant, carried: &Carried) -> bool {
         let words = entry::key_words(&carried.key);
-        let place = entry::place_of(&words);
-        let is_free = matches!(self.places[place], Place::Free);
-        if !is_free {
+        let place = entry::place_of(&words, self.seed);
+        let host = sources::untrusted(&carried.key);
+        if !matches!(self.places[place], Place::Free) || !self.shares.has_place(&host) {
             return false;
         }
-        let rings = carried.kept.each_ref().map(|kept| kept.as_ref().map(|kept| self.ring_for(kept)));
+        let rings = carried.kept.each_ref().map(|kept| kept.as_ref().map(|kept| self.ring_for(host, kept)));
         if rings.contains(&Some(None)) {
-            rings.into_iter().flatten().flatten().for_each(|ring| self.rings.give(ring));
+            rings.into_iter().flatten().flatten().for_each(|ring| self.give_ring(host, ring));
             return false;
         }
         let rings = rings.map(Option::flatten);
@@ -179,7 +239,7 @@ impl Carrier {
             }
         }
         let Some(entry) = Entry::at(self.entries.words(), place) else { return false };
-        entry.describe(&words, carried.shifts, carried.label, carried.hop_limit, carried.has_stamps);
+        entry.describe(&words, carried.shifts, &carried.headers);
         for (side, (half, ring)) in carried.halves.iter().zip(rings).enumerate() {
             entry.enter(side, half, ring.map(|ring| (ring.at, ring.len)));
         }
@@ -188,56 +248,98 @@ impl Carrier {
         self.places[place] =
             Place::Held(Held { key: carried.key, rings, first, counted: carried.halves, moved_at: now });
         self.len += 1;
+        self.shares.take_place(host);
         self.look_at.get_or_insert(now + CARRIED_LOOK_INTERVAL);
         true
     }
 
-    /// A ring with room for more than what is there already.
-    fn ring_for(&mut self, (room, bytes): &(u32, Vec<u8>)) -> Option<Ring> {
+    /// A ring of those that `host` may have, with room for more than what is there already.
+    fn ring_for(&mut self, host: Network, (room, bytes): &(Room, Vec<u8>)) -> Option<Ring> {
         let there = u32::try_from(bytes.len()).ok()?;
-        let ring = self.rings.take((*room).max(there.saturating_mul(2)))?;
+        let (shares, rings) = (&self.shares, &mut self.rings);
+        let mut take = |len: u32| rings.take(len.max(there.saturating_mul(2)), |size| shares.has_ring(&host, size));
+        let ring = take(room.wanted).or_else(|| take(room.least))?;
+        self.shares.take_ring(host, ring);
         if ring.len > there {
             return Some(ring);
         }
-        self.rings.give(ring);
+        self.give_ring(host, ring);
         None
     }
 
+    fn give_ring(&mut self, host: Network, ring: Ring) {
+        self.shares.give_ring(host, ring);
+        self.rings.give(ring);
+    }
+
     /// Takes a connection back, if it is carried.
-    pub(crate) fn take_back(&mut self, key: &Key) -> Option<Result<Taken, StillLocked>> {
+    #[cfg(test)]
+    fn take_back(&mut self, key: &Key) -> Option<Result<Taken, NotTaken>> {
+        self.take_back_if(key, |_| true)
+    }
+
+    /// Takes a connection back, if it is carried, and `may` finds its halves such that it can be.
+    pub(crate) fn take_back_if(
+        &mut self,
+        key: &Key,
+        may: impl FnOnce(&[Half; 2]) -> bool,
+    ) -> Option<Result<Taken, NotTaken>> {
         let place = self.holds(key)?;
         let entry = Entry::at(self.entries.words(), place)?;
-        if let Err(locked) = entry.take() {
+        if let Err(StillLocked) = entry.take() {
             // Neither program finds it any more; whoever asks next may get it.
             entry.hide();
-            return Some(Err(locked));
+            return Some(Err(NotTaken::Locked));
+        }
+        if !may(&[entry.half(0), entry.half(1)]) {
+            entry.free();
+            return Some(Err(NotTaken::Unwanted));
         }
         let Place::Held(held) = std::mem::replace(&mut self.places[place], Place::Free) else { return None };
         self.len -= 1;
-        let halves = [entry.half(0), entry.half(1)];
+        let host = sources::untrusted(key);
+        let (halves, hop_limit) = ([entry.half(0), entry.half(1)], entry.hop_limit());
         let mut kept = [None, None];
         for (side, half) in halves.iter().enumerate() {
             let Some(ring) = held.rings[side] else { continue };
-            let len = half.in_sequence.wrapping_sub(half.unacknowledged).min(ring.len);
-            let mut bytes = vec![0; len as usize];
-            ring.read(self.pool.words(), half.unacknowledged, &mut bytes);
-            let mut last = [0];
-            ring.read(self.pool.words(), half.unacknowledged.wrapping_sub(1), &mut last);
-            let last = (half.unacknowledged != held.first[side] && bytes.len() < ring.len as usize).then_some(last[0]);
-            kept[side] = Some((last, bytes));
-            self.rings.give(ring);
+            kept[side] = Some(ring.kept(self.pool.words(), half, held.first[side]));
+            self.give_ring(host, ring);
         }
-        let hop_limit = entry.hop_limit();
+        self.shares.give_place(host);
         let new = self.counts.add(&held.counted, &halves);
         Some(Ok(Taken { halves, hop_limit, kept, new }))
     }
 
-    /// What is not acknowledged of the half of `side`, and what comes next, if the connection is
+    /// Both halves as they stand, that of `side` in hand, and the largest hop limit: for a segment that changes neither's
+    /// data. [`give`](Carrier::give) ends it. `None` if the connection is not carried, or a processor keeps the half.
+    pub(crate) fn borrow(&mut self, key: &Key, side: Side) -> Option<([Half; 2], Option<u8>, u8)> {
+        let place = self.holds(key)?;
+        let entry = Entry::at(self.entries.words(), place)?;
+        if !entry.take_in_hand(side as usize) {
+            return None;
+        }
+        let halves = [entry.half(0), entry.half(1)];
+        let (held, half) = (self.places[place].held()?, &halves[side as usize]);
+        let ring = held.rings[side as usize];
+        let last = ring.and_then(|ring| ring.last(self.pool.words(), half, held.first[side as usize]));
+        Some((halves, last, entry.hop_limit()))
+    }
+
+    /// Gives a half that was [borrowed](Carrier::borrow) back, with what its segment has changed.
+    pub(crate) fn give(&mut self, key: &Key, side: Side, changed: Option<(&Half, &Half, u8)>) {
+        let Some(entry) = self.holds(key).and_then(|place| Entry::at(self.entries.words(), place)) else { return };
+        if let Some((sender, receiver, hop_limit)) = changed {
+            entry.enter_heard(side as usize, sender, receiver, hop_limit);
+        }
+        entry.put_down(side as usize);
+    }
+
+    /// The first number of the half of `side` that is not acknowledged, and the one behind all, if the connection is
     /// carried.
     pub(crate) fn under_way(&self, key: &Key, side: Side) -> Option<(u32, u32)> {
         let entry = Entry::at(self.entries.words(), self.holds(key)?)?;
         let half = entry.half(side as usize);
-        Some((half.unacknowledged, half.in_sequence))
+        Some((half.unacknowledged, half.end()))
     }
 
     /// When [`look`](Carrier::look) next has something to do.
@@ -298,7 +400,7 @@ mod tests {
     /// A carrier, and both maps as the program sees them.
     fn carrier() -> (Carrier, Memory, Memory) {
         let (entries, pool) = (memory(PLACES as usize * ENTRY_WORDS), memory(POOL_LEN / 8));
-        (Carrier::new(Box::new(entries.clone()), Box::new(pool.clone())), entries, pool)
+        (Carrier::new(Box::new(entries.clone()), Box::new(pool.clone()), 7), entries, pool)
     }
 
     fn carried(port: u16) -> Carried {
@@ -307,18 +409,16 @@ mod tests {
         Carried {
             key: Key { trusted, untrusted, trusted_port: 443, untrusted_port: port, vlans: 0 },
             shifts: [1, 2],
-            label: 3,
-            hop_limit: 60,
-            has_stamps: false,
+            headers: Headers { label: 3, hop_limit: 60, has_stamps: false, has_sack: true },
             halves: [half(1000), half(5000)],
-            kept: [None, Some((0, vec![1, 2, 3, 4]))],
+            kept: [None, Some((Room::default(), vec![1, 2, 3, 4]))],
         }
     }
 
     /// What the program does to the untrusted half: two bytes more, of which its peer has all but one.
     fn go_on(carrier: &Carrier, entries: &Memory, pool: &Memory, key: &Key) {
-        let at = Carrier::place(key) * ENTRY_WORDS + 16;
-        let ring = carrier.places[Carrier::place(key)].held().expect("carried").rings[1].expect("a ring");
+        let at = carrier.place(key) * ENTRY_WORDS + 16;
+        let ring = carrier.places[carrier.place(key)].held().expect("carried").rings[1].expect("a ring");
         ring.write(pool.words(), 5000, &[5, 6]);
         entries.0[at + 1].store(5001 << 32 | 5002, Ordering::Relaxed);
         entries.0[at + 5].store(1, Ordering::Relaxed);
@@ -338,12 +438,13 @@ mod tests {
         assert!(carrier.take_back(&other.key).is_none());
         assert_eq!(carrier.under_way(&one.key, Side::UNTRUSTED), Some((4996, 5000)));
         let back = carrier.take_back(&one.key).expect("carried").expect("free");
-        assert_eq!(back.kept[1], Some((None, vec![1, 2, 3, 4])), "nothing was acknowledged meanwhile");
+        let kept = Kept { bytes: vec![1, 2, 3, 4], ..Kept::default() };
+        assert_eq!(back.kept[1], Some(kept), "nothing was acknowledged meanwhile");
         assert_eq!((back.halves, back.hop_limit, back.new), (one.halves, 60, [(0, 0); 2]));
         assert!(carrier.carry(now(1), &one));
         go_on(&carrier, &entries, &pool, &one.key);
         let back = carrier.take_back(&one.key).expect("carried").expect("free");
-        assert_eq!(back.kept, [None, Some((Some(5), vec![6]))]);
+        assert_eq!(back.kept, [None, Some(Kept { last: Some(5), bytes: vec![6], island: None })]);
         assert_eq!(back.new, [(0, 0), (1, 2)]);
         assert_eq!((carrier.counts().segments, carrier.len()), ([0, 1], 0));
     }
@@ -357,7 +458,7 @@ mod tests {
         go_on(&carrier, &entries, &pool, &one.key);
         assert_eq!(carrier.look(now(2)), (vec![(one.key, [(0, 0), (1, 2)])], vec![]));
         // One that is dropped for its checksum is counted once, however often it is looked.
-        entries.0[Carrier::place(&one.key) * ENTRY_WORDS + 21].store(1 << 32 | 1, Ordering::Relaxed);
+        entries.0[carrier.place(&one.key) * ENTRY_WORDS + 21].store(1 << 32 | 1, Ordering::Relaxed);
         assert_eq!(carrier.look(now(5)), (vec![], vec![]));
         assert_eq!(carrier.look(now(11)), (vec![], vec![]));
         assert_eq!(carrier.counts().bad_checksums, [0, 1]);
@@ -371,7 +472,7 @@ mod tests {
         let (mut carrier, entries, _pool) = carrier();
         let one = carried(1);
         assert!(carrier.carry(now(1), &one));
-        let at = Carrier::place(&one.key) * ENTRY_WORDS;
+        let at = carrier.place(&one.key) * ENTRY_WORDS;
         let (locked, free, of_daemon) = (2, 1, 0);
         entries.0[at + 8].store(locked, Ordering::Relaxed);
         assert!(carrier.take_back(&one.key).expect("carried").is_err());
@@ -383,15 +484,73 @@ mod tests {
     }
 
     #[test]
+    fn a_borrowed_half_is_in_hand_until_it_is_given() {
+        let (mut carrier, entries, _pool) = carrier();
+        let one = carried(1);
+        assert!(carrier.carry(now(1), &one));
+        let at = carrier.place(&one.key) * ENTRY_WORDS;
+        let lock_of = |side: usize| entries.0[at + 8 + 8 * side].load(Ordering::Relaxed);
+        let (locked, free) = (2, 1);
+        let ([_, sender], last, hop_limit) = carrier.borrow(&one.key, Side::UNTRUSTED).expect("free");
+        assert_eq!((lock_of(0), lock_of(1), last, hop_limit), (free, locked, None, 60));
+        assert!(carrier.borrow(&one.key, Side::UNTRUSTED).is_none(), "a processor has it, as far as anybody knows");
+        // The trusted host goes on meanwhile, from 1,000 to 1,004.
+        entries.0[at + 9].store(996 << 32 | 1004, Ordering::Relaxed);
+        let heard = Half { unacknowledged: 1000, edge: 7000, window_max: 600, ..one.halves[0] };
+        let changed = Half { stamp: 9, is_reached: true, ..sender };
+        carrier.give(&one.key, Side::UNTRUSTED, Some((&changed, &heard, 61)));
+        assert_eq!((lock_of(0), lock_of(1)), (free, free));
+        let back = carrier.take_back(&one.key).expect("carried").expect("free");
+        let [trusted, untrusted] = &back.halves;
+        assert_eq!((trusted.in_sequence, trusted.unacknowledged), (1004, 1000));
+        assert_eq!((trusted.edge, trusted.window_max, back.hop_limit), (7000, 600, 61));
+        assert_eq!((untrusted.stamp, untrusted.is_reached, untrusted.in_sequence), (9, true, 5000));
+        assert!(carrier.borrow(&one.key, Side::UNTRUSTED).is_none(), "it is not carried any more");
+    }
+
+    /// A connection of the untrusted host with this number that wants so much room.
+    fn wanting(host: u8, port: u16, room: u32) -> Carried {
+        let room = Room { least: room, wanted: room };
+        let mut carried = Carried { kept: [None, Some((room, vec![]))], ..carried(port) };
+        carried.key.untrusted = Ipv4Addr::new(198, 51, 100, host).into();
+        carried
+    }
+
+    #[test]
     fn nothing_is_handed_over_without_a_ring() {
         let (mut carrier, ..) = carrier();
-        let wanting = |port, room| Carried { kept: [None, Some((room, vec![]))], ..carried(port) };
-        let mut ports = 1..;
-        let taken = ports.by_ref().filter(|port| carrier.carry(now(1), &wanting(*port, 4 << 20))).take(4).count();
-        assert_eq!((taken, carrier.len()), (4, 4));
-        assert!(!carrier.drains(2 << 20) && carrier.drains(1 << 20));
-        let next = ports.find(|port| !carrier.is_taken(&carried(*port).key)).expect("a free place");
-        assert!(!carrier.carry(now(1), &wanting(next, 4 << 20)));
-        assert!(carrier.carry(now(1), &wanting(next, 1 << 20)), "the failed attempt took nothing");
+        for host in 0..4 {
+            assert!((1..99).any(|port| carrier.carry(now(1), &wanting(host, port, 4 << 20))), "{host}");
+        }
+        let of_fifth = |port| wanting(4, port, 4 << 20);
+        let next = (1..99).find(|port| !carrier.is_taken(&of_fifth(*port).key)).expect("a free place");
+        let key = of_fifth(next).key;
+        assert!(!carrier.drains(&key, 2 << 20) && carrier.drains(&key, 1 << 20));
+        assert!(!carrier.carry(now(1), &of_fifth(next)));
+        let mut content = of_fifth(next);
+        content.kept[1] = Some((Room { least: 1 << 20, wanted: 4 << 20 }, vec![]));
+        assert!(carrier.carry(now(1), &content), "the failed attempt took nothing, and a shorter one will do");
+    }
+
+    #[test]
+    fn an_untrusted_host_has_a_part_of_places_and_rings() {
+        let (mut carrier, ..) = carrier();
+        let mut carry_all = |host, room| {
+            let wanted = (1..9999).map(|port| wanting(host, port, room));
+            wanted.filter(|wanted| carrier.carry(now(1), wanted)).map(|wanted| wanted.key).collect::<Vec<_>>()
+        };
+        assert_eq!(carry_all(1, 2 << 20).len(), 1, "of four");
+        assert_eq!(carry_all(1, 1 << 20).len(), 8, "of 32");
+        assert_eq!(carry_all(1, 1).len(), 128 + 24, "of 512, and of 96");
+        let of_other = carry_all(2, 1);
+        assert_eq!(of_other.len(), 128 + 24 + 8 + 1, "it may have as many, the longer ones too");
+        for key in &of_other {
+            assert!(carrier.take_back(key).is_some_and(|taken| taken.is_ok()));
+        }
+        assert!(carrier.drains(&of_other[0], 2 << 20) && carrier.carry(now(1), &wanting(2, 1, 2 << 20)));
+        assert_eq!(carrier.shares.holders(), 2);
+        let all = carrier.all();
+        assert!(all.iter().all(|key| carrier.take_back(key).is_some_and(|taken| taken.is_ok())));
+        assert_eq!(carrier.shares.holders(), 0, "nothing is kept of who holds nothing");
     }
 }

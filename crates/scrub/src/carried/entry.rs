@@ -23,10 +23,20 @@ const STAMP: usize = 3;
 const RING: usize = 4;
 const PACKETS: usize = 5;
 const BYTES: usize = 6;
+const ISLAND: usize = 7;
+
+// Options of a connection, and of what is marked of a half the one bit that counts here.
+const HAS_STAMPS: u32 = 1;
+const HAS_BLOCKS: u32 = 2;
+const IS_REACHED: u64 = 2;
+/// Where in the word of headers the largest hop limit stands, and the marks of each half, in bits.
+const HOP_LIMIT_AT: u32 = 40;
+const MARKS_AT: [u32; 2] = [48, 56];
 
 // Whose a half is.
 const OF_DAEMON: u64 = 0;
 const FREE: u64 = 1;
+const IN_HAND: u64 = 2;
 
 /// How often a half is looked at that another processor has: about a millisecond, where it takes a
 /// microsecond.
@@ -42,6 +52,10 @@ pub(crate) struct StillLocked;
 pub(crate) struct Half {
     pub(crate) in_sequence: u32,
     pub(crate) unacknowledged: u32,
+    /// What went on behind a hole, if these differ: its first number, and the next one above.
+    pub(crate) island: (u32, u32),
+    /// A segment without data has come behind all that went on.
+    pub(crate) is_reached: bool,
     pub(crate) edge: u32,
     pub(crate) window_max: u32,
     pub(crate) stamp: u32,
@@ -56,6 +70,30 @@ pub(crate) struct Half {
     pub(crate) bytes: u64,
     /// Segments that the kernel could not read or write.
     pub(crate) failed: u32,
+}
+
+impl Half {
+    /// Whether something went on behind a hole.
+    pub(crate) fn has_island(&self) -> bool {
+        self.island.0 != self.island.1
+    }
+
+    /// The number behind all that went on.
+    pub(crate) fn end(&self) -> u32 {
+        if self.has_island() { self.island.1 } else { self.in_sequence }
+    }
+}
+
+/// What the headers of a connection have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Headers {
+    /// The flow label on the untrusted side.
+    pub(crate) label: u32,
+    /// The largest hop limit of a packet to the trusted side.
+    pub(crate) hop_limit: u8,
+    pub(crate) has_stamps: bool,
+    /// Whether selective acknowledgements were agreed on.
+    pub(crate) has_sack: bool,
 }
 
 /// An entry in the shared memory.
@@ -88,10 +126,9 @@ pub(super) fn key_words(key: &Key) -> [u64; KEY_WORDS] {
     words
 }
 
-/// The one place in which a connection may be. Who makes others fall into it keeps them out of the
-/// kernel, where nobody has a right to be.
-pub(super) fn place_of(words: &[u64; KEY_WORDS]) -> usize {
-    let mixed = words.iter().fold(0_u64, |mixed, word| {
+/// The one place in which a connection may be, which nobody knows who does not know `seed`.
+pub(super) fn place_of(words: &[u64; KEY_WORDS], seed: u64) -> usize {
+    let mixed = words.iter().fold(seed, |mixed, word| {
         let mixed = (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ mixed >> 32
     });
@@ -112,19 +149,20 @@ impl<'a> Entry<'a> {
         self.0[at].load(Ordering::Relaxed)
     }
 
-    /// Enters who it is of, the shifts of numbers and of timestamps, the flow label, the hop limit
-    /// and whether there are timestamps.
-    pub(super) fn describe(self, key: &[u64; KEY_WORDS], shifts: [u32; 2], label: u32, hop_limit: u8, stamped: bool) {
+    /// Enters who it is of, the shifts of numbers and of timestamps, and what its headers have.
+    pub(super) fn describe(self, key: &[u64; KEY_WORDS], shifts: [u32; 2], headers: &Headers) {
         key.iter().enumerate().for_each(|(at, word)| self.put(at, *word));
         self.put(SHIFTS, pair(shifts[0], shifts[1]));
-        let label = u32::from_ne_bytes(label.to_be_bytes());
+        let label = u32::from_ne_bytes(headers.label.to_be_bytes());
         self.put(FAILED, 0);
-        self.put(HEADERS, pair(label, u32::from(stamped) | u32::from(hop_limit) << 8));
+        let stamps = if headers.has_stamps { HAS_STAMPS } else { 0 };
+        let options = stamps | if headers.has_sack { HAS_BLOCKS } else { 0 };
+        self.put(HEADERS, pair(label, options | u32::from(headers.hop_limit) << 8));
     }
 
     /// The largest hop limit of a packet to the trusted side.
     pub(super) fn hop_limit(self) -> u8 {
-        (self.get(HEADERS) >> 40) as u8
+        (self.get(HEADERS) >> HOP_LIMIT_AT) as u8
     }
 
     /// Enters a half and the place and length of its ring, if it has one.
@@ -138,12 +176,17 @@ impl<'a> Entry<'a> {
         self.put(at + RING, pair(ring_len - 1, sizes));
         self.put(at + PACKETS, 0);
         self.put(at + BYTES, 0);
+        self.put(at + ISLAND, 0);
+        let mark = if half.is_reached { IS_REACHED << MARKS_AT[side] } else { 0 };
+        self.put(HEADERS, self.get(HEADERS) | mark);
     }
 
     /// A half as it stands. Unless it is the daemon's, it may be on the way from one state to
     /// another.
     pub(super) fn half(self, side: usize) -> Half {
         let at = HALVES + side * HALF_WORDS;
+        // First: who fills the hole writes what comes next before he clears it.
+        let island = unpaired(self.0[at + ISLAND].load(Ordering::Acquire));
         let (in_sequence, unacknowledged) = unpaired(self.get(at + SEQUENCE));
         let (edge, window_max) = unpaired(self.get(at + WINDOW));
         let (stamp, _) = unpaired(self.get(at + STAMP));
@@ -153,6 +196,8 @@ impl<'a> Entry<'a> {
         Half {
             in_sequence,
             unacknowledged,
+            island,
+            is_reached: self.get(HEADERS) >> MARKS_AT[side] & IS_REACHED != 0,
             edge,
             window_max,
             stamp,
@@ -165,6 +210,43 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Enters what a segment of `side` has changed, which has that half in hand: of its own half the timestamp and
+    /// whether it is reached, of the other what is acknowledged and granted. The other may be in hand of a
+    /// processor, which writes what comes next there.
+    pub(super) fn enter_heard(self, side: usize, sender: &Half, receiver: &Half, hop_limit: u8) {
+        let (own, peer) = (HALVES + side * HALF_WORDS, HALVES + (1 - side) * HALF_WORDS);
+        let (_, ring_at) = unpaired(self.get(own + STAMP));
+        self.put(own + STAMP, pair(sender.stamp, ring_at));
+        self.put(peer + WINDOW, pair(receiver.edge, receiver.window_max));
+        self.change(peer + SEQUENCE, |word| pair(unpaired(word).0, receiver.unacknowledged));
+        let mark = IS_REACHED << MARKS_AT[side];
+        let mark_it = |word| if sender.is_reached { word | mark } else { word & !mark };
+        let clear = !(u64::from(u8::MAX) << HOP_LIMIT_AT);
+        let largest = |word: u64| u64::from(hop_limit.max((word >> HOP_LIMIT_AT) as u8)) << HOP_LIMIT_AT;
+        self.change(HEADERS, |word| mark_it(word) & clear | largest(word));
+    }
+
+    /// Changes a word of which others write other parts at the same time.
+    fn change(self, at: usize, change: impl Fn(u64) -> u64) {
+        let mut word = self.get(at);
+        while let Err(other) =
+            self.0[at].compare_exchange_weak(word, change(word), Ordering::Relaxed, Ordering::Relaxed)
+        {
+            word = other;
+        }
+    }
+
+    /// Takes a free half in hand as a processor does: who has the next segment of it waits a moment. False if it is
+    /// the daemon's, or a processor keeps it.
+    pub(super) fn take_in_hand(self, side: usize) -> bool {
+        self.take_half(side, IN_HAND) == Ok(FREE)
+    }
+
+    /// Gives a half that is [in hand](Entry::take_in_hand) back.
+    pub(super) fn put_down(self, side: usize) {
+        self.0[HALVES + side * HALF_WORDS + LOCK].store(FREE, Ordering::Release);
+    }
+
     /// Has neither program find it.
     pub(super) fn hide(self) {
         (0..KEY_WORDS).for_each(|at| self.put(at, 0));
@@ -172,22 +254,21 @@ impl<'a> Entry<'a> {
 
     /// Lets the program have both halves.
     pub(super) fn free(self) {
-        for side in 0..2 {
-            self.0[HALVES + side * HALF_WORDS + LOCK].store(FREE, Ordering::Release);
-        }
+        (0..2).for_each(|side| self.put_down(side));
     }
 
     /// Takes both halves from the program, or what it can of them.
     pub(super) fn take(self) -> Result<(), StillLocked> {
-        let taken = [0, 1].map(|side| self.take_half(side));
+        let taken = [0, 1].map(|side| self.take_half(side, OF_DAEMON).map(drop));
         taken.into_iter().collect()
     }
 
-    fn take_half(self, side: usize) -> Result<(), StillLocked> {
+    /// Makes a free half `state`; whose it was. One that is the daemon's stays so.
+    fn take_half(self, side: usize, state: u64) -> Result<u64, StillLocked> {
         let lock = &self.0[HALVES + side * HALF_WORDS + LOCK];
         for _ in 0..ATTEMPTS_MAX {
-            match lock.compare_exchange(FREE, OF_DAEMON, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) | Err(OF_DAEMON) => return Ok(()),
+            match lock.compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(was) | Err(was @ OF_DAEMON) => return Ok(was),
                 Err(_) => spin_loop(),
             }
         }

@@ -10,6 +10,7 @@ mod carrier;
 mod entry;
 pub mod layout;
 mod rings;
+mod shares;
 
-pub(crate) use carrier::{Carried, Half, Moved, StillLocked};
+pub(crate) use carrier::{Carried, Half, Headers, Kept, Moved, NotTaken, Room};
 pub use carrier::{Carrier, Words};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::layout::POOL_LEN;
 
 /// Lengths in bytes, and how many there are of each.
-const SIZES: [(u32, u32); 4] = [(8 << 10, 512), (128 << 10, 96), (1 << 20, 32), (4 << 20, 4)];
+pub(super) const SIZES: [(u32, u32); 4] = [(8 << 10, 512), (128 << 10, 96), (1 << 20, 32), (4 << 20, 4)];
 
 const _: () = {
     let (mut sum, mut at) = (0, 0);
@@ -37,30 +37,34 @@ impl Rings {
         }))
     }
 
-    /// The shortest ring of at least `len` bytes that is there; the longest are enough for anything.
-    pub(super) fn take(&mut self, len: u32) -> Option<Ring> {
-        let size = self.find(len)?;
+    /// The shortest ring of at least `len` bytes that is there, of a size that `may` be had; the longest are
+    /// enough for anything.
+    pub(super) fn take(&mut self, len: u32, may: impl Fn(usize) -> bool) -> Option<Ring> {
+        let size = self.find(len, may)?;
         self.0[size].pop().map(|at| Ring { at, len: SIZES[size].0 })
     }
 
     /// Whether [`take`](Rings::take) would find one.
-    pub(super) fn has(&self, len: u32) -> bool {
-        self.find(len).is_some()
+    pub(super) fn has(&self, len: u32, may: impl Fn(usize) -> bool) -> bool {
+        self.find(len, may).is_some()
     }
 
-    fn find(&self, len: u32) -> Option<usize> {
+    fn find(&self, len: u32, may: impl Fn(usize) -> bool) -> Option<usize> {
         let enough = SIZES.iter().position(|(size, _)| *size >= len).unwrap_or(SIZES.len() - 1);
-        (enough..SIZES.len()).find(|size| !self.0[*size].is_empty())
+        (enough..SIZES.len()).find(|size| !self.0[*size].is_empty() && may(*size))
     }
 
     pub(super) fn give(&mut self, ring: Ring) {
-        if let Some(size) = SIZES.iter().position(|(len, _)| *len == ring.len) {
-            self.0[size].push(ring.at);
-        }
+        self.0[ring.size()].push(ring.at);
     }
 }
 
 impl Ring {
+    /// Of which size it is.
+    pub(super) fn size(self) -> usize {
+        SIZES.iter().position(|(len, _)| *len == self.len).unwrap_or(SIZES.len() - 1)
+    }
+
     /// Calls `with` with each word of the pool in which `len` bytes from the sequence number `first`
     /// lie: the word, where in it they begin, and where in the bytes.
     fn words(self, pool: &[AtomicU64], first: u32, len: usize, mut with: impl FnMut(&AtomicU64, usize, usize)) {
@@ -99,16 +103,18 @@ mod tests {
     #[test]
     fn a_ring_is_as_long_as_is_wanted_while_there_is_one() {
         let mut rings = Rings::new();
-        let mut taken: Vec<_> = std::iter::from_fn(|| rings.take(2 << 20)).collect();
+        let any = |_| true;
+        let mut taken: Vec<_> = std::iter::from_fn(|| rings.take(2 << 20, any)).collect();
         assert!(taken.len() == 4 && taken.iter().all(|ring| ring.len == 4 << 20), "a shorter one is not enough");
-        assert!(!rings.has(2 << 20) && rings.has(1 << 20));
-        taken.extend(std::iter::from_fn(|| rings.take(1)));
+        assert!(!rings.has(2 << 20, any) && rings.has(1 << 20, any));
+        assert!(!rings.has(1 << 20, |size| size < 2) && rings.has(1 << 17, |size| size < 2), "what may be had");
+        taken.extend(std::iter::from_fn(|| rings.take(1, any)));
         assert_eq!(taken.iter().map(|ring| ring.len as usize).sum::<usize>(), POOL_LEN);
         let mut ends: Vec<_> = taken.iter().map(|ring| (ring.at, ring.at + ring.len)).collect();
         ends.sort_unstable();
         assert!(ends.windows(2).all(|pair| pair[0].1 == pair[1].0), "no two overlap");
         taken.into_iter().for_each(|ring| rings.give(ring));
-        assert_eq!(rings.take(9 << 10).map(|ring| ring.len), Some(128 << 10));
+        assert_eq!(rings.take(9 << 10, any).map(|ring| ring.len), Some(128 << 10));
     }
 
     #[test]

@@ -6,25 +6,26 @@
 
 use bump::{DropReason, Instant, Ledger, Side};
 
-use crate::carried::{Carried, Carrier, Half as Numbers, Moved, StillLocked};
+use crate::carried::{Carried, Carrier, Half as Numbers, Headers, Moved, NotTaken, Room};
 use crate::context::Context;
 use crate::fingerprint;
 use crate::keys::{self, Keys};
 use crate::limits::{
-    CARRIED_FAR, CARRIED_LONG_S, CARRIED_OPEN_MAX_BYTES, CARRIED_PACKETS_MIN, CARRIED_STAYS_MAX, DRAIN_AGAIN,
-    DRAIN_DOUBLINGS_MAX, DRAIN_PACKETS, DRAINED_ROOM_BYTES,
+    CARRIED_FAR, CARRIED_OPEN_MAX_BYTES, CARRIED_PACKETS_MIN, CARRIED_STAYS_MAX, DRAIN_PACKETS, DRAINED_ROOM_BYTES,
 };
 use crate::settings::Settings;
 use crate::tcp::class::Class;
-use crate::tcp::drain::Drain;
+use crate::tcp::drain::{Drain, Pace};
 use crate::tcp::established::Established;
 use crate::tcp::flow::{Flow, State};
 use crate::tcp::half::{Fin, Half};
 use crate::tcp::key::Key;
 use crate::tcp::made::Made;
-use crate::tcp::memory::{Holder, Memory, NoRoom};
+use crate::tcp::memory::{Holder, Memory, NoRoom, Purpose};
+use crate::tcp::report::CarriedFlows;
 use crate::tcp::retained::Bytes;
 use crate::tcp::segment::{Segment, flag};
+use crate::tcp::serial::{ahead, is_within};
 
 /// Why a connection was not taken back whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,18 @@ pub(crate) enum NotBack {
     Locked,
     /// There is no memory for what is under way, so it must end.
     NoRoom(NoRoom),
+    /// There is no memory for what lies behind a hole. It is the kernel's as before.
+    BehindHole(NoRoom),
+}
+
+/// Why a connection is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// Somebody said something that is not clean, or nothing for long. Memory behind a hole must be there, as for any
+    /// other connection: who leaves a hole may never fill it.
+    Judging,
+    /// It ends, or all do.
+    Ending,
 }
 
 /// Connections that are carried, and what was tried with them.
@@ -46,6 +59,10 @@ pub(crate) struct Carriage {
     /// What was tried with the latest connection of each place.
     attempts: Vec<Attempts>,
     looked_at: Instant,
+    /// How often connections went and came.
+    counts: CarriedFlows,
+    /// Whose segment is judged while the connection is carried, and from which side it came.
+    borrowed: Option<(Key, Side)>,
 }
 
 /// What was tried with a connection.
@@ -56,19 +73,19 @@ struct Attempts {
     since: u32,
     /// How often in a row it came back soon.
     short_stays: u8,
-    /// When a connection of this place may be drained next, and how often one was.
-    drain_at: Option<Instant>,
-    drains: u8,
-    /// When it was handed over last, in seconds.
-    handed_over_at: u32,
+    /// Of this place, whoever has it.
+    pace: Pace,
     drain: Option<Drain>,
+    /// Whether it was drained before it was handed over last.
+    is_drained: bool,
 }
 
 impl Carriage {
     pub(crate) fn new(settings: &Settings, keys: &Keys) -> Carriage {
         let labels = keys::Key::new(&keys.identification);
         let rules_allow = settings.may_be_carried();
-        Carriage { carrier: None, rules_allow, labels, attempts: Vec::new(), looked_at: Instant::default() }
+        let (looked_at, counts) = (Instant::default(), CarriedFlows::default());
+        Carriage { carrier: None, rules_allow, labels, attempts: Vec::new(), looked_at, counts, borrowed: None }
     }
 
     /// Has connections carried from now on, if the rules let any be.
@@ -79,9 +96,15 @@ impl Carriage {
         }
     }
 
-    /// Connections that are carried now.
-    pub(crate) fn len(&self) -> usize {
-        self.carrier.as_ref().map_or(0, Carrier::len)
+    /// How much is carried.
+    pub(crate) fn counts(&self) -> CarriedFlows {
+        let (flows, segments) = self.carrier.as_ref().map(|it| (it.len(), it.counts().segments)).unwrap_or_default();
+        CarriedFlows { flows, segments: segments.iter().sum(), ..self.counts }
+    }
+
+    /// Whether the connection of `key` is carried.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
+        self.carrier.as_ref().is_some_and(|carrier| carrier.holds(key).is_some())
     }
 
     /// Enters in the books what was carried.
@@ -128,33 +151,96 @@ impl Carriage {
     /// Takes back a connection of which nothing is known any more.
     pub(crate) fn discard(&mut self, key: &Key) {
         if let Some(carrier) = &mut self.carrier {
-            let _nobody_asks = carrier.take_back(key);
+            let _nobody_asks = carrier.take_back_if(key, |_| true);
         }
     }
 
-    /// Takes a connection back, if it is carried, and enters what has passed; `now` is in seconds.
-    pub(crate) fn take_back(&mut self, flow: &mut Flow, memory: &mut Memory, now: u32) -> Result<(), NotBack> {
-        let Some(taken) = self.carrier.as_mut().and_then(|carrier| carrier.take_back(&flow.key)) else {
-            return Ok(());
+    /// Has `flow` judge `segment` though it is carried, if that changes nothing of its data: [`give`](Carriage::give)
+    /// enters what it changes. So a stale or a forged segment does not bring the connection back.
+    pub(crate) fn borrow(&mut self, context: &Context<'_>, flow: &mut Flow, segment: &Segment<'_>) -> bool {
+        let Some(carrier) = &mut self.carrier else { return false };
+        let State::Established(established) = &mut flow.state else { return false };
+        if segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) != flag::ACK {
+            return false;
+        }
+        let from = context.from;
+        let Some((halves, last, hop_limit)) = carrier.borrow(&flow.key, from) else { return false };
+        let shift = if from == Side::UNTRUSTED { flow.shift.sequence } else { 0 };
+        let (sender, receiver) = (&halves[from as usize], &halves[from.other() as usize]);
+        if !says_nothing_new(segment, segment.acknowledgement.wrapping_sub(shift), sender, receiver) {
+            carrier.give(&flow.key, from, None);
+            return false;
+        }
+        let now = (context.now.as_nanos() / 1_000_000_000) as u32;
+        for (half, numbers) in established.halves.iter_mut().zip(&halves) {
+            half.go_on_from(numbers, now);
+        }
+        let half = &mut established.halves[from as usize];
+        half.last_acknowledged = last.or(half.last_acknowledged);
+        flow.hop_limit = flow.hop_limit.max(hop_limit);
+        self.borrowed = Some((flow.key, from));
+        true
+    }
+
+    /// Ends a [loan](Carriage::borrow), once the segment was judged, and enters what it has changed.
+    pub(crate) fn give(&mut self, flow: &Flow) {
+        let (Some((key, from)), Some(carrier)) = (self.borrowed.take(), &mut self.carrier) else { return };
+        let changed = match &flow.state {
+            State::Established(established) if flow.key == key => {
+                let [sender, receiver] = [from, from.other()].map(|side| established.halves[side as usize].numbers(0));
+                Some((sender, receiver, flow.hop_limit))
+            }
+            _ => None,
         };
-        let taken = taken.map_err(|StillLocked| NotBack::Locked)?;
-        let attempts = &mut self.attempts[Carrier::place(&flow.key)];
+        let changed = changed.as_ref().map(|(sender, receiver, hop_limit)| (sender, receiver, *hop_limit));
+        carrier.give(&key, from, changed);
+    }
+
+    /// Takes a connection back, if it is carried, and enters what has passed; `now` is in seconds.
+    pub(crate) fn take_back(
+        &mut self,
+        flow: &mut Flow,
+        memory: &mut Memory,
+        now: u32,
+        what_for: For,
+    ) -> Result<(), NotBack> {
+        if let (Some((key, from)), Some(carrier)) = (self.borrowed.take(), &mut self.carrier) {
+            // A panic has ended the judgement of its segment.
+            carrier.give(&key, from, None);
+        }
+        let Some(carrier) = &mut self.carrier else { return Ok(()) };
+        let account = memory.account(&flow.key, Holder { side: flow.holder, is_older: flow.is_older() });
+        let mut refused = NoRoom::All;
+        let has_room = |halves: &[Numbers; 2]| {
+            let with_holes = halves.iter().filter(|half| what_for == For::Judging && half.has_island());
+            let len = |half: &Numbers| half.end().wrapping_sub(half.unacknowledged) as usize;
+            let within = |half| memory.within(len(half), 0, Purpose::BehindHole, &account);
+            with_holes.map(within).all(|room| room.map_err(|why| refused = why).is_ok())
+        };
+        let Some(taken) = carrier.take_back_if(&flow.key, has_room) else { return Ok(()) };
+        let taken = taken.map_err(|why| match why {
+            NotTaken::Locked => NotBack::Locked,
+            NotTaken::Unwanted => NotBack::BehindHole(refused),
+        })?;
+        let attempts = &mut self.attempts[carrier.place(&flow.key)];
         if attempts.key == Some(flow.key) {
-            attempts.learn(taken.halves.iter().map(|half| u64::from(half.packets)).sum(), now);
+            attempts.learn(taken.halves.iter().map(|half| u64::from(half.packets)).sum());
+            self.counts.short_stays += u64::from(attempts.short_stays > 0);
         }
         flow.add_carried(&taken.new);
         flow.hop_limit = flow.hop_limit.max(taken.hop_limit);
-        let account = memory.account(&flow.key, Holder { side: flow.holder, is_older: flow.is_older() });
         let State::Established(established) = &mut flow.state else { return Ok(()) };
         let mut outcome = Ok(());
         for ((half, numbers), kept) in established.halves.iter_mut().zip(&taken.halves).zip(taken.kept) {
             half.go_on_from(numbers, now);
-            let Some((last, bytes)) = kept else { continue };
-            half.last_acknowledged = last.or(half.last_acknowledged);
-            if bytes.is_empty() {
+            let Some(kept) = kept else { continue };
+            half.last_acknowledged = kept.last.or(half.last_acknowledged);
+            if kept.bytes.is_empty() && kept.island.is_none() {
                 continue;
             }
-            match Bytes::returned(account, &bytes, memory) {
+            let is_behind = what_for == For::Judging && kept.island.is_some();
+            let purpose = if is_behind { Purpose::BehindHole } else { Purpose::Returned };
+            match Bytes::returned(account, &kept, purpose, memory) {
                 Ok(retained) => half.retained = Some(Box::new(retained)),
                 Err(why) => outcome = Err(NotBack::NoRoom(why)),
             }
@@ -171,23 +257,28 @@ impl Carriage {
         (memory, made): (&mut Memory, &mut Vec<Made>),
     ) {
         let Some(carrier) = self.carrier.as_mut().filter(|_| context.severed_by().is_none()) else { return };
-        let Some(established) = clean(flow, segment) else { return };
         if carrier.is_taken(&flow.key) {
             return;
         }
-        let attempts = &mut self.attempts[Carrier::place(&flow.key)];
+        let attempts = &mut self.attempts[carrier.place(&flow.key)];
+        let Some(established) = clean(flow, segment) else {
+            attempts.stop(context.now, flow, made);
+            return;
+        };
         if !attempts.follow(&flow.key, context.now) {
             return;
         }
-        let room = match attempts.next(context, &flow.key, established, (segment, made), carrier) {
+        let is_busy = match attempts.next(context, &flow.key, established, (segment, made), carrier) {
             Next::Wait => return,
-            Next::HandOver(room) => room,
+            Next::HandOver(is_busy) => is_busy,
         };
-        let carried = handed_over(context, &self.labels, flow, room);
+        let carried = handed_over(context, &self.labels, flow, is_busy);
         if carried.is_some_and(|carried| carrier.carry(context.now, &carried)) {
-            attempts.handed_over_at = (context.now.as_nanos() / 1_000_000_000) as u32;
+            self.counts.handed_over += 1;
             // The program's ring has it now.
             flow.state.give_back(memory);
+        } else if attempts.is_drained {
+            attempts.pace.learn(false);
         }
     }
 }
@@ -196,8 +287,8 @@ impl Carriage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Wait,
-    /// With at least so much room for what is under way, by the side that sends, in bytes.
-    HandOver([u32; 2]),
+    /// Who has exhausted his window, by side, and will have much under way.
+    HandOver([bool; 2]),
 }
 
 impl Attempts {
@@ -207,13 +298,23 @@ impl Attempts {
             self.since = self.since.saturating_add(1);
             return true;
         }
-        if self.drain.as_ref().is_some_and(|drain| drain.until > now) {
+        if self.drain.as_ref().is_some_and(|drain| !drain.is_over(now)) {
             return false;
         }
-        // How soon one may be drained again is a matter of the place, whoever has it.
-        let (drain_at, drains) = (self.drain_at, self.drains);
-        *self = Attempts { key: Some(*key), since: 1, drain_at, drains, ..Attempts::default() };
+        if let Some(drain) = self.drain.take() {
+            self.pace.ended(&drain, now, true);
+        }
+        *self = Attempts { key: Some(*key), since: 1, pace: self.pace, ..Attempts::default() };
         true
+    }
+
+    /// After a segment that is not clean: its connection is not drained any more, if it was.
+    fn stop(&mut self, now: Instant, flow: &Flow, made: &mut Vec<Made>) {
+        let Some(drain) = self.drain.take_if(|_| self.key == Some(flow.key)) else { return };
+        if let State::Established(established) = &flow.state {
+            made.extend(drain.updates(&flow.key, established));
+        }
+        self.pace.ended(&drain, now, true);
     }
 
     /// What to try after one more segment.
@@ -228,56 +329,59 @@ impl Attempts {
         let open = established.halves.each_ref().map(|half| half.in_sequence.wrapping_sub(half.unacknowledged));
         if let Some(drain) = &mut self.drain {
             drain.hold(context.from, established, segment);
+            if !segment.data().is_empty() {
+                drain.hear_data(context.now, context.from);
+            }
             let exhausted = drain.exhausted(established);
             let is_drained = open == [0; 2] && exhausted.contains(&true);
-            if !is_drained && drain.until > context.now {
+            if !is_drained && !drain.is_over(context.now) {
                 return Next::Wait;
             }
             made.extend(drain.updates(key, established));
-            self.drain = None;
-            let room = exhausted.map(|is_busy| if is_busy { DRAINED_ROOM_BYTES } else { 0 });
-            return if is_drained { Next::HandOver(room) } else { Next::Wait };
+            self.pace.ended(drain, context.now, !is_drained);
+            (self.drain, self.is_drained) = (None, is_drained);
+            return if is_drained { Next::HandOver(exhausted) } else { Next::Wait };
         }
         let is_open = open.iter().all(|bytes| *bytes <= CARRIED_OPEN_MAX_BYTES);
         if is_open && self.since >= CARRIED_PACKETS_MIN << self.short_stays {
-            self.since = 0;
-            return Next::HandOver([0; 2]);
+            (self.since, self.is_drained) = (0, false);
+            return Next::HandOver([false; 2]);
         }
         let is_busy = self.short_stays > 0 || !is_open;
-        if is_busy && self.since >= DRAIN_PACKETS && carrier.drains(DRAINED_ROOM_BYTES) && self.may_drain(context.now) {
-            self.drain = Some(Drain::begin(context.now, established));
+        let may_drain = self.pace.allows(context.now) && carrier.drains(key, DRAINED_ROOM_BYTES);
+        if is_busy && self.since >= DRAIN_PACKETS && may_drain {
+            self.drain = Some(Drain::begin(context.now, established, &self.pace));
         }
         Next::Wait
     }
 
     /// So many segments were carried. Who comes back soon is handed over later the next time.
-    fn learn(&mut self, segments: u64, now: u32) {
+    fn learn(&mut self, segments: u64) {
         self.since = 0;
-        self.short_stays = if segments < CARRIED_FAR { (self.short_stays + 1).min(CARRIED_STAYS_MAX) } else { 0 };
-        // Who can have a connection taken back by one segment does not have it drained each time.
-        if now.saturating_sub(self.handed_over_at) >= CARRIED_LONG_S {
-            self.drains = 0;
+        let was_long = segments >= CARRIED_FAR;
+        self.short_stays = if was_long { 0 } else { (self.short_stays + 1).min(CARRIED_STAYS_MAX) };
+        if self.is_drained {
+            self.pace.learn(was_long);
         }
     }
+}
 
-    /// Whether the connection may be drained at `now`; if so that is entered.
-    fn may_drain(&mut self, now: Instant) -> bool {
-        if self.drain_at.is_some_and(|at| at > now) {
-            return false;
-        }
-        self.drain_at = Some(now + DRAIN_AGAIN * (1 << self.drains));
-        self.drains = (self.drains + 1).min(DRAIN_DOUBLINGS_MAX);
-        true
-    }
+/// Whether a segment from the host of `sender`, which ends no connection, has no data that is new, or will be refused
+/// for what it acknowledges.
+fn says_nothing_new(segment: &Segment<'_>, acknowledgement: u32, sender: &Numbers, receiver: &Numbers) -> bool {
+    let oldest = receiver.unacknowledged.wrapping_sub(receiver.window_max);
+    let is_refused = !is_within(acknowledgement, oldest, receiver.in_sequence);
+    let is_stale = ahead(sender.unacknowledged, segment.end()) >= 0;
+    let is_bare = segment.data().is_empty() && ahead(segment.sequence, sender.end()) <= 0;
+    is_refused || is_stale || is_bare
 }
 
 /// The state of a connection of which the program would carry `segment` and all that may follow.
 fn clean<'f>(flow: &'f Flow, segment: &Segment<'_>) -> Option<&'f Established> {
     let State::Established(established) = &flow.state else { return None };
     let agreed = &established.agreed;
-    let has_plain_options = segment.options.sack.as_slice().is_empty()
-        && segment.options.others.as_slice().is_empty()
-        && segment.options.timestamps.is_some() == agreed.timestamps;
+    let has_plain_options =
+        segment.options.others.as_slice().is_empty() && segment.options.timestamps.is_some() == agreed.timestamps;
     let is_plain = segment.flags & !flag::PSH == flag::ACK && has_plain_options;
     let is_settled = agreed.is_known
         && !agreed.is_told
@@ -293,8 +397,8 @@ fn clean<'f>(flow: &'f Flow, segment: &Segment<'_>) -> Option<&'f Established> {
     (may && is_usual).then_some(established)
 }
 
-/// What the program is told of a connection; `room` as in [`Next::HandOver`].
-fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, room: [u32; 2]) -> Option<Carried> {
+/// What the program is told of a connection; `is_busy` as in [`Next::HandOver`].
+fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, is_busy: [bool; 2]) -> Option<Carried> {
     let State::Established(established) = &mut flow.state else { return None };
     let has_stamps = established.agreed.timestamps;
     let ip_len = if flow.key.trusted.is_ipv4() { 20 } else { 40 };
@@ -311,13 +415,20 @@ fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, room:
             if bytes.len() != half.in_sequence.wrapping_sub(half.unacknowledged) as usize {
                 return None;
             }
-            kept[side] = Some((sent.min(half.window_max).max(room[side]), bytes));
+            let usual = sent.min(half.window_max);
+            let room = if is_busy[side] {
+                Room { least: DRAINED_ROOM_BYTES, wanted: half.window_max.max(DRAINED_ROOM_BYTES) }
+            } else {
+                Room { least: usual, wanted: usual }
+            };
+            kept[side] = Some((room, bytes));
         }
     }
     let ports = u32::from(flow.key.trusted_port) << 16 | u32::from(flow.key.untrusted_port);
     let label = fingerprint::flow_label(labels, flow.key.trusted, flow.key.untrusted, ports);
     let shifts = [flow.shift.sequence, flow.shift.timestamps];
-    Some(Carried { key: flow.key, shifts, label, hop_limit: flow.hop_limit, has_stamps, halves, kept })
+    let headers = Headers { label, hop_limit: flow.hop_limit, has_stamps, has_sack: established.agreed.sack };
+    Some(Carried { key: flow.key, shifts, headers, halves, kept })
 }
 
 impl Half {
@@ -326,6 +437,7 @@ impl Half {
         Numbers {
             in_sequence: self.in_sequence,
             unacknowledged: self.unacknowledged,
+            is_reached: self.reached == self.end,
             edge: self.edge,
             window_max: self.window_max,
             stamp: self.stamp,
@@ -345,7 +457,9 @@ impl Half {
             (self.stamp, self.stamp_at) = (numbers.stamp, now);
         }
         self.unacknowledged = numbers.unacknowledged;
-        (self.in_sequence, self.end, self.reached) = (numbers.in_sequence, numbers.in_sequence, numbers.in_sequence);
+        (self.in_sequence, self.end) = (numbers.in_sequence, numbers.end());
+        // Where it has not come to the end, it does not matter how far it has.
+        self.reached = self.end.wrapping_sub(u32::from(!numbers.is_reached));
         (self.edge, self.window_max) = (numbers.edge, numbers.window_max);
     }
 }

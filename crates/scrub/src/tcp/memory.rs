@@ -25,8 +25,8 @@ const COUNTERS_PART: usize = 4;
 pub(crate) enum Purpose {
     /// Bytes in sequence.
     InSequence,
-    /// Bytes that the kernel kept until now. They are there in any case, and no more of them than its
-    /// pool holds.
+    /// Bytes that the kernel kept until now, in sequence or of a connection that is about to end.
+    /// They are there in any case, and no more of them than its pool holds.
     Returned,
     /// Bytes behind a hole. They may not take the last quarter: whoever leaves holes on purpose must not stop connections
     /// that are in sequence.
@@ -108,6 +108,28 @@ impl Memory {
         purpose: Purpose,
         account: &Account,
     ) -> Result<Box<[u8]>, NoRoom> {
+        let len = self.within(len, instead, purpose, account)?;
+        self.used += len;
+        self.sources.add(account, units(len));
+        if let Some(again) = self.idle[size_of_buffer(len)].pop() {
+            self.idle_bytes -= len;
+            return Ok(again);
+        }
+        self.shrink_idle();
+        Ok(vec![0; len].into_boxed_slice())
+    }
+
+    /// How long the buffer is that [`take`](Memory::take) would give.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn within(
+        &self,
+        len: usize,
+        instead: usize,
+        purpose: Purpose,
+        account: &Account,
+    ) -> Result<usize, NoRoom> {
         if len > RETAINED_MAX_BYTES {
             return Err(NoRoom::Connection);
         }
@@ -128,14 +150,7 @@ impl Memory {
         if let Some(level) = exhausted.filter(|_| !is_exempt) {
             return Err(NoRoom::Source(level));
         }
-        self.used += len;
-        self.sources.add(account, units(len));
-        if let Some(again) = self.idle[size_of_buffer(len)].pop() {
-            self.idle_bytes -= len;
-            return Ok(again);
-        }
-        self.shrink_idle();
-        Ok(vec![0; len].into_boxed_slice())
+        Ok(len)
     }
 
     /// Frees idle buffers, the largest first, until they and those in use are within the account.

@@ -40,7 +40,7 @@ mod retained;
 pub(crate) mod segment;
 mod serial;
 mod shift;
-mod sources;
+pub(crate) mod sources;
 mod stream;
 mod table;
 mod timestamps;
@@ -62,7 +62,7 @@ use crate::packet::{Packet, Transport};
 use crate::rule::{Action, Rule};
 use crate::settings::{Adopt, Settings};
 use adoption::AwaitProof;
-use carriage::{Carriage, NotBack};
+use carriage::{Carriage, For, NotBack};
 use changes::Changes;
 use class::Class;
 use ended::Ends;
@@ -70,7 +70,7 @@ use events::{Event, Events};
 use flow::{Bytes, Ending, Flow, State};
 use handshake::AwaitSynAck;
 use key::Key;
-use memory::{Holder, Memory};
+use memory::{Holder, Memory, NoRoom};
 use parked::Parking;
 use place::{Index, Place};
 use segment::{Segment, flag};
@@ -84,7 +84,7 @@ pub use key::FlowId;
 pub(crate) use made::Made;
 pub(crate) use parked::Parked;
 pub use parked::Waits;
-pub use report::{FlowCounts, FlowReport};
+pub use report::{CarriedFlows, FlowCounts, FlowReport};
 pub use told::{BadRecord, Told};
 
 /// Everything that is known about connections.
@@ -171,8 +171,10 @@ impl Flows {
     ) -> Result<(), DropReason> {
         self.in_hand = Some(*key);
         let found = self.table.find(key);
-        if let Some(index) = found {
-            self.take_back(index, context.now)?;
+        let borrow = |flow| self.carriage.borrow(context, flow, segment);
+        let is_borrowed = found.and_then(|index| self.table.get_mut(index)).is_some_and(borrow);
+        if let Some(index) = found.filter(|_| !is_borrowed) {
+            self.take_back(index, context.now, For::Judging)?;
         }
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
         let ends = known.is_some_and(|flow| flow.state.may_begin_anew(context.from, segment, context));
@@ -211,6 +213,9 @@ impl Flows {
             self.carriage.after(context, flow, segment, (&mut self.memory, &mut self.made));
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
             self.parking.note(index, asked, has_spoken.then_some(to));
+        }
+        if is_borrowed {
+            self.carriage.give(flow);
         }
         let begun_by = flow.has_just_begun().then(|| (flow.holder, flow.is_older()));
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
@@ -384,7 +389,7 @@ impl Flows {
         let now = self.carriage.looked_at();
         if let Some(flow) = self.table.get_mut(index) {
             // What becomes of it is nobody's concern any more, but what has passed is counted.
-            let _gone = self.carriage.take_back(flow, &mut self.memory, seconds(now));
+            let _gone = self.carriage.take_back(flow, &mut self.memory, seconds(now), For::Ending);
         }
         let mut flow = self.table.remove(index)?;
         flow.state.give_back(&mut self.memory);
@@ -395,12 +400,14 @@ impl Flows {
     ///
     /// # Errors
     /// A processor has it at this moment: who sent the segment in hand sends it again.
-    fn take_back(&mut self, index: Index, now: Instant) -> Result<(), DropReason> {
+    fn take_back(&mut self, index: Index, now: Instant, what_for: For) -> Result<(), DropReason> {
         let Some(flow) = self.table.get_mut(index) else { return Ok(()) };
         let key = flow.key;
-        match self.carriage.take_back(flow, &mut self.memory, seconds(now)) {
+        match self.carriage.take_back(flow, &mut self.memory, seconds(now), what_for) {
             Ok(()) => return Ok(()),
             Err(NotBack::Locked) => return Err(DropReason::InternalError),
+            Err(NotBack::BehindHole(NoRoom::Source(_))) => return Err(DropReason::MemoryOfSource),
+            Err(NotBack::BehindHole(_)) => return Err(DropReason::TcpRetainedFull),
             Err(NotBack::NoRoom(_)) => {}
         }
         // The first version of what is under way is lost, so its ends are told at its next segment.
@@ -417,7 +424,7 @@ impl Flows {
         let now = self.carriage.looked_at();
         for index in self.carriage.all().iter().filter_map(|key| self.table.find(key)).collect::<Vec<_>>() {
             // One that is locked comes back with its next segment that is not clean.
-            let _locked = self.take_back(index, now);
+            let _locked = self.take_back(index, now, For::Ending);
         }
     }
 
@@ -434,7 +441,7 @@ impl Flows {
         for key in idle {
             match self.table.find(&key) {
                 // One that is locked comes back at the next look.
-                Some(index) => drop(self.take_back(index, at)),
+                Some(index) => drop(self.take_back(index, at, For::Judging)),
                 None => self.carriage.discard(&key),
             }
         }
@@ -467,6 +474,8 @@ impl Flows {
     /// sends, where it is not as it stands.
     fn sever(&mut self, index: Index, now: Instant, next: Option<[u32; 2]>, ending: Ending) {
         let Some(flow) = self.table.get_mut(index) else { return };
+        // Also one that a rule ends before it is looked for. One that is locked passes no more all the same.
+        let _locked = self.carriage.take_back(flow, &mut self.memory, seconds(now), For::Ending);
         let resets = next.map(|next| made::resets(&flow.key, next));
         self.made.clear();
         self.made.extend(resets.or_else(|| flow.state.resets(flow.shift, &flow.key)).into_iter().flatten());
@@ -497,7 +506,7 @@ impl Flows {
             && let Some(flow) = self.table.get_mut(index)
         {
             // Also one that was handed over just before.
-            let _locked = self.carriage.take_back(flow, &mut self.memory, seconds(now));
+            let _locked = self.carriage.take_back(flow, &mut self.memory, seconds(now), For::Ending);
             flow.state.give_back(&mut self.memory);
             flow.state = State::Ended(Ending::Severed);
             self.touch(index, now);
@@ -572,7 +581,7 @@ impl Flows {
 
     /// Every connection, as it stands at `now`.
     pub(crate) fn reports(&self, now: Instant) -> impl Iterator<Item = FlowReport> {
-        self.table.iter().map(move |flow| flow.report(seconds(now)))
+        self.table.iter().map(move |flow| flow.report(seconds(now), self.carriage.holds(&flow.key)))
     }
 
     /// How many connections there are at `now`.
@@ -581,7 +590,7 @@ impl Flows {
             all: self.table.len_and_max().0,
             half_open: self.table.len_of(Class::HalfOpen),
             validates_addresses: self.validation.excess(now).is_some(),
-            carried: self.carriage.len(),
+            carried: self.carriage.counts(),
         }
     }
 
@@ -595,7 +604,7 @@ impl Flows {
         }
         if let Some(index) = self.table.find(&key) {
             // One that is locked ends all the same, at its next segment.
-            let _locked = self.take_back(index, at);
+            let _locked = self.take_back(index, at, For::Ending);
             let Some(flow) = self.table.get_mut(index) else { return false };
             let untold = flow.state.next();
             flow.state.give_back(&mut self.memory);

@@ -21,8 +21,21 @@ pub struct FlowCounts {
     pub half_open: usize,
     /// Whether untrusted hosts have to show that they receive before another begins.
     pub validates_addresses: bool,
-    /// Those that the kernel carries.
-    pub carried: usize,
+    /// What the kernel carries of them.
+    pub carried: CarriedFlows,
+}
+
+/// What the kernel carries (record 0123).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CarriedFlows {
+    /// Connections that it carries now.
+    pub flows: usize,
+    /// Segments that it has passed on, up to the last look.
+    pub segments: u64,
+    /// How often a connection was handed over to it.
+    pub handed_over: u64,
+    /// How often one came back after few segments.
+    pub short_stays: u64,
 }
 
 /// One connection, for the operator.
@@ -40,11 +53,13 @@ pub struct FlowReport {
     pub bytes: [u64; 2],
     /// How long it has been silent.
     pub idle: Duration,
+    /// Whether the kernel carries it.
+    pub is_carried: bool,
 }
 
 impl Flow {
     /// The report at `now`, in whole seconds since boot.
-    pub(crate) fn report(&self, now: u32) -> FlowReport {
+    pub(crate) fn report(&self, now: u32, is_carried: bool) -> FlowReport {
         FlowReport {
             flow: self.key.id(),
             state: self.state.word(),
@@ -52,6 +67,7 @@ impl Flow {
             packets: self.packets,
             bytes: self.bytes.both(),
             idle: Duration::from_secs(u64::from(now.saturating_sub(self.last_seen))),
+            is_carried,
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::carried::Kept;
 use crate::limits::{ISLANDS_MAX, RETAINED_SHRINK_MIN_BYTES, RETAINED_UNUSED_PART};
 use crate::tcp::memory::{Memory, NoRoom, Purpose};
 use crate::tcp::sources::Account;
@@ -67,14 +68,25 @@ impl Bytes {
         Bytes { account, ring: Box::default(), head: 0, in_sequence: 0, islands: Vec::new() }
     }
 
-    /// A store of `bytes`, which the kernel kept until now.
+    /// A store of what the kernel kept until now, in memory for `purpose`.
     ///
     /// # Errors
     /// There is no memory.
-    pub(crate) fn returned(account: Account, bytes: &[u8], memory: &mut Memory) -> Result<Bytes, NoRoom> {
-        let mut ring = memory.take(bytes.len(), 0, Purpose::Returned, &account)?;
-        ring[..bytes.len()].copy_from_slice(bytes);
-        Ok(Bytes { ring, in_sequence: bytes.len() as u32, ..Bytes::new(account) })
+    pub(crate) fn returned(
+        account: Account,
+        kept: &Kept,
+        purpose: Purpose,
+        memory: &mut Memory,
+    ) -> Result<Bytes, NoRoom> {
+        let in_sequence = kept.bytes.len() as u32;
+        let island = kept.island.as_ref().map(|(at, bytes)| *at..at.saturating_add(bytes.len() as u32));
+        let end = island.as_ref().map_or(in_sequence, |island| island.end.max(in_sequence));
+        let mut ring = memory.take(end as usize, 0, purpose, &account)?;
+        ring[..kept.bytes.len()].copy_from_slice(&kept.bytes);
+        if let (Some(range), Some((_, bytes))) = (&island, &kept.island) {
+            ring[range.start as usize..range.end as usize].copy_from_slice(bytes);
+        }
+        Ok(Bytes { ring, in_sequence, islands: island.into_iter().collect(), ..Bytes::new(account) })
     }
 
     /// Whether the byte at `at` is known, and up to where the same is true.

@@ -117,6 +117,11 @@ pub(crate) fn network(key: &Key, holder: Side, level: usize) -> Option<Network> 
     networks(key, holder).nth(level)
 }
 
+/// The untrusted host of the connection of `key`, or the largest network of which it may have any address.
+pub(crate) fn untrusted(key: &Key) -> Network {
+    networks(key, Side::UNTRUSTED).last().unwrap_or(Network::host(key.untrusted))
+}
+
 /// The host on side `holder` of the connection of `key`. An untrusted host of IPv6 takes any address
 /// of its network, and whoever has a line at home has 65,536 such networks (RFC 6177): those are
 /// counted as well. Behind a translator (RFC 6052) all hosts of IPv4 are in one.

@@ -30,6 +30,7 @@ pub(crate) fn follow(work: &mut Work<'_, '_, '_>, sender: &mut Half) {
     }
     sender.end = later(sender.end, end);
     sender.in_sequence = sender.end;
+    sender.reached = later(sender.reached, segment.sequence);
 }
 
 /// Judges the data and the FIN of a half that is scrubbed, and makes them what they were when they were first sent.

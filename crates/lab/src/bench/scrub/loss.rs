@@ -59,7 +59,7 @@ pub fn measure(run: &Run, program: Option<&Path>, schedule: Schedule) -> Result<
         let runs = at_once(&mut tracks, name, pairs, hop, load)?;
         rows.extend(rows_of(name, "Mbit/s", &runs));
     }
-    tracks.retain(|track| track.way != Way::Drop);
+    tracks.retain(|track| !matches!(track.way, Way::Drop | Way::Carried));
     for loss_percent in AXIS {
         rows.extend(point(&mut tracks, schedule, loss_percent)?);
     }

@@ -59,7 +59,7 @@ impl Way {
     /// Those beside which the preset `strict` shows its price.
     pub const PRICED: [Way; 4] = [Way::Bridge, Way::Null, Way::Strict, Way::Scrubber];
     /// Those behind a lossy hop.
-    pub const LOSSY: [Way; 3] = [Way::Bridge, Way::Drop, Way::Scrubber];
+    pub const LOSSY: [Way; 4] = [Way::Bridge, Way::Drop, Way::Scrubber, Way::Carried];
 
     /// Its part of a row's name.
     pub fn name(self) -> &'static str {
@@ -308,6 +308,18 @@ impl Track {
         command.arg("--json");
         let text = process::told(command)?;
         serde_json::from_str(&text).map_err(|error| Failure::Unreadable(format!("status: {error}")))
+    }
+
+    /// Why its gateway's kernel carries nothing where it should.
+    ///
+    /// # Errors
+    /// The gateway does not answer.
+    pub fn is_not_carried(&self) -> Result<Option<String>, Failure> {
+        if self.way != Way::Carried {
+            return Ok(None);
+        }
+        let probe = self.status()?["probes"]["carries"].as_str().unwrap_or_default().to_owned();
+        Ok(Some(probe).filter(|probe| !probe.starts_with("yes")))
     }
 
     /// Memory of the gateway's process that is really there, in bytes.

@@ -26,7 +26,12 @@ pub fn open(run: &Run, ways: &[Way], program: Option<&Path>) -> Result<Vec<Track
         if way == Way::Squid && !process::installed("squid") {
             eprintln!("ringwall-lab: SKIPPED the rows of squid: install Debian's package squid");
         } else if program.is_some() || !way.has_gateway() {
-            tracks.push(Track::open(run, way, program)?);
+            let track = Track::open(run, way, program)?;
+            if let Some(why) = track.is_not_carried()? {
+                eprintln!("ringwall-lab: SKIPPED the rows of carried segments: {why}");
+            } else {
+                tracks.push(track);
+            }
         }
     }
     Ok(tracks)

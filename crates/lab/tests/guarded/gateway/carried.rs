@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use ringwall_lab::failure::Failure;
 use ringwall_lab::net::{Namespace, process};
 use rustix::process::Signal;
 
@@ -16,16 +17,18 @@ const CARRY: &str = "[kernel]\ncarry = true";
 const BULK: u64 = 64 << 20;
 /// How long a busy connection may take until it is carried: several attempts.
 const UNTIL_CARRIED: Duration = Duration::from_secs(60);
+/// How many packets each host is to lose.
+const LOST_MIN: u64 = 60;
 /// What a gateway says on older kernels.
 const TOO_OLD: &str = "no: Linux 6.11 or newer is needed";
 
 impl Path {
-    fn carries(&self) -> Result<String, ringwall_lab::failure::Failure> {
+    fn carries(&self) -> Result<String, Failure> {
         Ok(self.status()?["probes"]["carries"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Whether the kernel is new enough; if not, it is said.
-    fn can_carry(&self) -> Result<bool, ringwall_lab::failure::Failure> {
+    fn can_carry(&self) -> Result<bool, Failure> {
         let carries = self.carries()?;
         let can = !carries.starts_with(TOO_OLD);
         if can {
@@ -50,8 +53,33 @@ impl Path {
 
     /// Packets that the daemon itself has written to the untrusted side: of each it lowers the hop
     /// limit.
-    fn written(&self) -> Result<u64, ringwall_lab::failure::Failure> {
+    fn written(&self) -> Result<u64, Failure> {
         Ok(self.status()?["rules"]["hop-limit-uniform"].as_u64().expect("a count"))
+    }
+}
+
+/// A host that loses some of what a stream to port 5001 sends, at random.
+struct Lossy<'a>(&'a Namespace);
+
+impl Lossy<'_> {
+    /// Loses two packets in a thousand as they come (`ingress`) or go (`egress`).
+    fn begin<'a>(host: &'a Namespace, hook: &str) -> Result<Lossy<'a>, Failure> {
+        let rules = format!(
+            "table netdev lossy {{ chain lose {{ type filter hook {hook} device {HOST_INTERFACE} priority 0; \
+             tcp dport 5001 numgen random mod 1000 < 2 counter drop; }} }}"
+        );
+        let mut nft = host.command("nft");
+        nft.arg(rules);
+        process::must(nft).map(|_| Lossy(host))
+    }
+
+    /// How many it has lost.
+    fn lost(&self) -> Result<u64, Failure> {
+        let mut nft = self.0.command("nft");
+        nft.args(["list", "table", "netdev", "lossy"]);
+        let listed = process::must(nft)?;
+        let number = |rest: &str| rest.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        Ok(listed.split("counter packets ").skip(1).filter_map(number).sum())
     }
 }
 
@@ -73,6 +101,29 @@ fn the_kernel_carries_a_stream_to_the_trusted_host() {
 #[test]
 fn the_kernel_carries_a_stream_from_the_trusted_host() {
     perform_between(CARRY, |path| carried(path, &path.trusted, &path.untrusted, UNTRUSTED));
+}
+
+/// Losses before the gateway leave holes, those behind it bring retransmissions of what it has passed on, both
+/// selective acknowledgements.
+#[test]
+fn a_carried_stream_stays_in_the_kernel_where_segments_are_lost() {
+    perform_with(&["nft"], CARRY, |path| {
+        if !path.can_carry()? {
+            return Ok(());
+        }
+        let stream = Stream::start(&path.untrusted, &path.trusted, TRUSTED, 5001)?;
+        path.await_carried()?;
+        let handed_over = || Ok::<_, Failure>(path.status()?["flows_handed_to_kernel"].as_u64().expect("a count"));
+        let before = handed_over()?;
+        let hops = [Lossy::begin(&path.untrusted, "egress")?, Lossy::begin(&path.trusted, "ingress")?];
+        for hop in &hops {
+            process::until("lost segments", UNTIL_CARRIED, || Ok(hop.lost()? >= LOST_MIN))?;
+        }
+        let lost = hops[0].lost()? + hops[1].lost()?;
+        let again = handed_over()? - before;
+        assert!(again < lost / 2, "it was handed over {again} times again, and {lost} segments were lost");
+        stream.await_progress(1, PATIENCE)
+    });
 }
 
 #[test]

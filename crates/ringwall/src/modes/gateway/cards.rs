@@ -17,7 +17,7 @@ use super::kind::{Order, PairOrder, Scrubbed, Scrubbing};
 use super::orders;
 use super::paired;
 use super::paired::report::PairReport;
-use super::parts::{GateCard, GateFlows, GateFrames, GateMemory, GateStatus};
+use super::parts::{Carried, GateCard, GateFlows, GateFrames, GateMemory, GateStatus};
 use crate::config::{OnExit, Records, UNREADABLE, changed_keys, restart_line};
 use crate::daemon::reports::{drops, ports, precedence};
 use crate::daemon::{Being, Command, Journal, Link, SideNames, Snapshot, Ward, unix_ms};
@@ -291,6 +291,8 @@ impl Ward for Cards {
         if let Some(scrubbing) = &snapshot.report {
             rules = acted(scrubbing);
             let scrub::FlowCounts { all, half_open, validates_addresses, carried } = scrubbing.flows;
+            let scrub::CarriedFlows { flows: now, segments, handed_over, short_stays } = carried;
+            let carried = Carried { flows: now, segments, handed_over, short_stays };
             flows = GateFlows { all, half_open, validates_addresses, carried };
             memory = GateMemory { held: scrubbing.memory_bytes, idle: scrubbing.memory_idle_bytes };
             pair = scrubbing.pair.as_ref().map(PairReport::status);

@@ -91,11 +91,12 @@ impl GateDaemonArgs {
             return print_json(&flows);
         }
         say!(
-            "{:<22} {:<22} {:>5}  {:<13} {:>7} {:>10} {:>12} {:>12}",
+            "{:<22} {:<22} {:>5}  {:<13} {:<6} {:>7} {:>10} {:>12} {:>12}",
             "trusted",
             "untrusted",
             "VLAN",
             "state",
+            "path",
             "idle",
             "retained",
             "bytes out",
@@ -108,8 +109,9 @@ impl GateDaemonArgs {
 
 fn print_flow(flow: &Flow) {
     let vlan = if flow.vlans == 0 { "-".to_owned() } else { vlan_text(flow.vlans) };
+    let path = if flow.carried { "kernel" } else { "daemon" };
     say!(
-        "{:<22} {:<22} {vlan:>5}  {:<13} {:>5} s {:>10} {:>12} {:>12}",
+        "{:<22} {:<22} {vlan:>5}  {:<13} {path:<6} {:>5} s {:>10} {:>12} {:>12}",
         flow.trusted.to_string(),
         flow.untrusted.to_string(),
         flow.state,

@@ -45,7 +45,8 @@ pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Sett
     usable(&read("/proc/sys/kernel/osrelease"), &read(REAL_TIME)).map_err(io::Error::other)?;
     let index = |role| gateway.card(role).map(|card| card.index).ok_or(io::Error::from(io::ErrorKind::NotFound));
     let interfaces = [index(Role::Trusted)?, index(Role::Untrusted)?];
-    let maps = maps(interfaces, settings)?;
+    let seed = u64::from_ne_bytes(*system::random::seed()?.first_chunk().unwrap_or(&[0; 8]));
+    let maps = maps(interfaces, settings, seed)?;
     let in_front = Program::load(Kind::SocketFilter, NAME, &Instruction::read(layout::IN_FRONT), &maps)?;
     let onward = Program::load(ingress::KIND, NAME, &Instruction::read(layout::ONWARD), &maps)?;
     // What the first program takes in hand the second must be there to carry on.
@@ -56,7 +57,7 @@ pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Sett
         held.extend(port.filter_by(&in_front)?);
     }
     let entries = Memory { shared: entries, _held: held };
-    Ok(Carrier::new(Box::new(entries), Box::new(Memory { shared: pool, _held: Vec::new() })))
+    Ok(Carrier::new(Box::new(entries), Box::new(Memory { shared: pool, _held: Vec::new() }), seed))
 }
 
 fn read(file: &str) -> String {
@@ -78,12 +79,12 @@ fn usable(release: &str, real_time: &str) -> Result<(), String> {
 }
 
 /// The maps, with what the program is told once.
-fn maps(interfaces: [u32; 2], settings: &Settings) -> io::Result<Vec<Map>> {
+fn maps(interfaces: [u32; 2], settings: &Settings, seed: u64) -> io::Result<Vec<Map>> {
     let make = |(value_len, entries, shared)| {
         Map::create(Shape { keys: Keys::Places, shared, key_len: size_of::<u32>(), value_len, entries })
     };
     let maps = layout::MAPS.into_iter().map(make).collect::<io::Result<Vec<_>>>()?;
-    maps[layout::SETTINGS].put(&[0; 4], &layout::settings(interfaces, settings))?;
+    maps[layout::SETTINGS].put(&[0; 4], &layout::settings(interfaces, settings, seed))?;
     Ok(maps)
 }
 

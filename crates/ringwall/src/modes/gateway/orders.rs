@@ -62,5 +62,6 @@ fn flow(report: &FlowReport) -> Flow {
         packets_from_untrusted: report.packets[Side::UNTRUSTED as usize],
         bytes_from_trusted: report.bytes[Side::TRUSTED as usize],
         bytes_from_untrusted: report.bytes[Side::UNTRUSTED as usize],
+        carried: report.is_carried,
     }
 }

@@ -65,9 +65,25 @@ pub(crate) struct GateFlows {
     /// Whether untrusted hosts have to show that they receive before another begins.
     #[serde(default)]
     pub(crate) validates_addresses: bool,
-    /// Those whose clean segments the kernel carries.
+    #[serde(default, flatten)]
+    pub(crate) carried: Carried,
+}
+
+/// What the kernel carries of a gateway's connections.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Carried {
+    /// Connections whose clean segments it carries now.
     #[serde(default, rename = "flows_carried")]
-    pub(crate) carried: usize,
+    pub(crate) flows: usize,
+    /// Segments that it has passed on.
+    #[serde(default, rename = "segments_carried")]
+    pub(crate) segments: u64,
+    /// How often it was given a connection.
+    #[serde(default, rename = "flows_handed_to_kernel")]
+    pub(crate) handed_over: u64,
+    /// How often one came back after few segments.
+    #[serde(default, rename = "flows_short_in_kernel")]
+    pub(crate) short_stays: u64,
 }
 
 /// Memory of a gateway, in bytes.
@@ -119,6 +135,21 @@ pub(crate) struct Flow {
     pub(crate) packets_from_untrusted: u32,
     pub(crate) bytes_from_trusted: u64,
     pub(crate) bytes_from_untrusted: u64,
+    /// Whether the kernel carries its clean segments.
+    #[serde(default)]
+    pub(crate) carried: bool,
+}
+
+impl Carried {
+    /// Behind what is said of all connections, if there is anything to say.
+    fn words(&self) -> String {
+        let Carried { flows, segments, handed_over, short_stays } = self;
+        if *handed_over == 0 {
+            return String::new();
+        }
+        let how_often = format!("{handed_over} times, {short_stays} of them for a short time");
+        format!(", {flows} carried by the kernel (handed over {how_often}; {segments} segments)")
+    }
 }
 
 impl GateStatus {
@@ -213,7 +244,7 @@ impl Account for GateStatus {
         let memory = format!("memory held: {held} bytes, kept for the next: {idle} bytes");
         let GateFlows { all, half_open, validates_addresses, carried } = self.flows;
         let validated = if validates_addresses { "; untrusted addresses are validated" } else { "" };
-        let carried = if carried > 0 { format!(", {carried} carried by the kernel") } else { String::new() };
+        let carried = carried.words();
         lines.push(format!("TCP connections: {all}, of which {half_open} are half open{carried}{validated}; {memory}"));
         for (title, counts) in [("dropped, by reason:", &self.drops), ("rules that acted:", &self.rules)] {
             lines.push(title.to_owned());
@@ -249,7 +280,14 @@ impl Account for GateStatus {
         let help = "TCP connections that have not completed their handshake.";
         families.gauge("ringwall_gate_half_open_flows", help, &[], self.flows.half_open as u64);
         let help = "TCP connections whose clean segments the kernel carries.";
-        families.gauge("ringwall_gate_carried_flows", help, &[], self.flows.carried as u64);
+        let Carried { flows, segments, handed_over, short_stays } = self.flows.carried;
+        families.gauge("ringwall_gate_carried_flows", help, &[], flows as u64);
+        let help = "Segments of TCP connections that the kernel has passed on.";
+        families.count("ringwall_gate_carried_segments", help, &[], segments);
+        let help = "How often a TCP connection was handed over to the kernel.";
+        families.count("ringwall_gate_handed_to_kernel", help, &[], handed_over);
+        let help = "How often one came back from the kernel after fewer than 1,000 segments.";
+        families.count("ringwall_gate_short_in_kernel", help, &[], short_stays);
         let help = "Whether untrusted hosts have to show that they receive before a connection begins.";
         let validates = u64::from(self.flows.validates_addresses);
         families.gauge("ringwall_gate_validates_addresses", help, &[], validates);

@@ -1,7 +1,7 @@
 //! Two scrubbers with the same keys hear the same segments of one connection: one judges all of
 //! them, the other has the kernel's programs carry what they take. What leaves must be the same,
-//! byte by byte: honest streams, retransmissions that say something else, holes, old numbers, wrong
-//! sums.
+//! byte by byte: honest streams, losses, segments that overtake others, selective acknowledgements,
+//! retransmissions that say something else, old numbers, wrong sums.
 //!
 //! `RINGWALL_CARRIED_CASES` says how many connections, for a long run; `RINGWALL_CARRIED_SEED`
 //! which first.
@@ -20,6 +20,8 @@ use super::*;
 
 const CASES_DEFAULT: u64 = 60;
 const STEPS: u32 = 120;
+/// Of the places of connections.
+const SEED: u64 = 0x1234_5678_9abc_def0;
 /// The loopback device, as which a trial shows every frame.
 const TRIAL_INTERFACE: u32 = 1;
 /// What the second program answers for a frame that goes out (`TC_ACT_REDIRECT`).
@@ -44,7 +46,7 @@ struct Trial {
 impl Trial {
     /// And the memory that is shared with them.
     fn open(told: Settings) -> (Trial, Carrier) {
-        let maps = maps([0; 2], &told).expect("root may make maps");
+        let maps = maps([0; 2], &told, SEED).expect("root may make maps");
         let load = |kind, program| Program::load(kind, NAME, &Instruction::read(program), &maps).expect("a program");
         let in_front = load(Kind::SocketFilter, layout::IN_FRONT);
         let onward = load(ingress::KIND, layout::ONWARD);
@@ -52,7 +54,7 @@ impl Trial {
             let shared = maps[at].share().expect("shared memory");
             Box::new(Memory { shared, _held: Vec::new() }) as Box<dyn Words>
         };
-        let carrier = Carrier::new(share(layout::ENTRIES), share(layout::POOL));
+        let carrier = Carrier::new(share(layout::ENTRIES), share(layout::POOL), SEED);
         let settings = maps.into_iter().next().expect("the settings");
         (Trial { in_front, onward, settings, told }, carrier)
     }
@@ -61,7 +63,7 @@ impl Trial {
     fn carry(&self, from: Side, frame: &[u8]) -> Option<Option<Vec<u8>>> {
         let other = TRIAL_INTERFACE + 1;
         let interfaces = if from == Side::TRUSTED { [TRIAL_INTERFACE, other] } else { [other, TRIAL_INTERFACE] };
-        self.settings.put(&[0; 4], &layout::settings(interfaces, &self.told)).expect("told");
+        self.settings.put(&[0; 4], &layout::settings(interfaces, &self.told, SEED)).expect("told");
         if self.in_front.try_on(frame, 0).expect("tried") {
             return None;
         }
@@ -81,6 +83,8 @@ struct Wanted {
     stamps: Option<(u32, u32)>,
     /// In front of the timestamps.
     options: Vec<u8>,
+    /// Blocks of a selective acknowledgement, behind them.
+    blocks: Vec<(u32, u32)>,
     data: Vec<u8>,
     hop_limit: u8,
     class: u8,
@@ -146,6 +150,11 @@ impl Wanted {
             options.extend([1, 1, 8, 10]);
             options.extend([value.to_be_bytes(), echo.to_be_bytes()].concat());
         }
+        if !self.blocks.is_empty() {
+            options.extend([1, 1, 5, 2 + 8 * self.blocks.len() as u8]);
+            let bytes = |(left, right): &(u32, u32)| [left.to_be_bytes(), right.to_be_bytes()].concat();
+            options.extend(self.blocks.iter().flat_map(bytes));
+        }
         let mut tcp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
         tcp.extend([self.sequence.to_be_bytes(), self.acknowledgement.to_be_bytes()].concat());
         tcp.extend([((20 + options.len()) / 4 * 16) as u8, self.flags]);
@@ -176,11 +185,28 @@ struct Host {
     window: u16,
 }
 
+/// Segments that the kernel took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    all: u32,
+    /// In bursts of which some overtake others.
+    overtaking: u32,
+    /// With blocks of selective acknowledgement.
+    selective: u32,
+    /// That say again what was said.
+    repeated: u32,
+    /// That the engine judged, and left the connection where it was.
+    borrowed: u32,
+}
+
 /// One connection through both scrubbers.
 struct Case {
     random: Generator,
     ends: Ends,
     has_stamps: bool,
+    has_sack: bool,
+    /// Whether little happens that brings a connection back.
+    is_calm: bool,
     hosts: [Host; 2],
     /// Of sequence numbers and of timestamps.
     shift: [u32; 2],
@@ -188,7 +214,7 @@ struct Case {
     carrying: Scrubber,
     trial: Trial,
     now: Instant,
-    carried: u32,
+    carried: Carried,
     trace: Vec<String>,
 }
 
@@ -219,10 +245,10 @@ impl Case {
             hosts[Side::TRUSTED as usize].window = 500 + random.below(2000) as u16;
         }
         let ends = Ends { is_ipv6: random.chance(2) };
-        let has_stamps = random.chance(2);
+        let (has_stamps, has_sack, is_calm) = (random.chance(2), !random.chance(4), random.chance(2));
         let now = Instant::default() + Duration::from_secs(100);
-        let (shift, carried, trace) = ([0; 2], 0, Vec::new());
-        Case { random, ends, has_stamps, hosts, shift, plain, carrying, trial, now, carried, trace }
+        let (shift, carried, trace) = ([0; 2], Carried::default(), Vec::new());
+        Case { random, ends, has_stamps, has_sack, is_calm, hosts, shift, plain, carrying, trial, now, carried, trace }
     }
 
     /// Both hear a frame; what left.
@@ -232,13 +258,22 @@ impl Case {
         let of_plain = heard(&mut self.plain, now, from, frame);
         let of_carrying = match self.trial.carry(from, frame) {
             Some(out) => {
-                self.carried += 1;
+                self.carried.all += 1;
                 out.into_iter().map(|frame| (from.other(), frame)).collect()
             }
-            None => heard(&mut self.carrying, now, from, frame),
+            None => {
+                let was_carried = self.is_carried();
+                let out = heard(&mut self.carrying, now, from, frame);
+                self.carried.borrowed += u32::from(was_carried && self.is_carried());
+                out
+            }
         };
-        assert_eq!(of_carrying, of_plain, "after {} carried: {:#?}", self.carried, self.trace);
+        assert_eq!(of_carrying, of_plain, "after {} carried: {:#?}", self.carried.all, self.trace);
         of_plain
+    }
+
+    fn is_carried(&self) -> bool {
+        self.carrying.flows(self.now).any(|flow| flow.is_carried)
     }
 
     /// What a host of `from` says next, honestly and without data.
@@ -254,6 +289,7 @@ impl Case {
             window: own.window,
             stamps: self.has_stamps.then(|| (own.stamp, peer.stamp.wrapping_add(peer_shift[1]))),
             options: Vec::new(),
+            blocks: Vec::new(),
             data: Vec::new(),
             hop_limit: 60,
             class: 0,
@@ -265,7 +301,7 @@ impl Case {
 
     fn say(&mut self, wanted: &Wanted) -> Vec<(Side, Vec<u8>)> {
         self.trace.push(format!(
-            "{:?} seq {} ack {} flags {:#x} window {} stamps {:?} options {} data {} hop {} class {} df {} broken {}",
+            "{:?} seq {} ack {} flags {:#x} window {} stamps {:?} options {} blocks {:?} data {} hop {} class {} df {} broken {}",
             wanted.from,
             wanted.sequence,
             wanted.acknowledgement,
@@ -273,6 +309,7 @@ impl Case {
             wanted.window,
             wanted.stamps,
             wanted.options.len(),
+            wanted.blocks,
             wanted.data.len(),
             wanted.hop_limit,
             wanted.class,
@@ -280,7 +317,10 @@ impl Case {
             wanted.breaks_checksum
         ));
         let frame = self.ends.frame(wanted);
-        self.both(wanted.from, &frame)
+        let before = self.carried.all;
+        let out = self.both(wanted.from, &frame);
+        self.carried.selective += u32::from(!wanted.blocks.is_empty()) * (self.carried.all - before);
+        out
     }
 
     fn greet(&mut self) {
@@ -289,9 +329,14 @@ impl Case {
             let mut wanted = self.next(from);
             wanted.sequence = wanted.sequence.wrapping_sub(1);
             (wanted.flags, wanted.options) = (flags, vec![2, 4, 5, 0xb4, 1, 3, 3, 2]);
+            if self.has_sack {
+                wanted.options.extend([1, 1, 4, 2]);
+            }
             if flags == SYN {
                 wanted.acknowledgement = 0;
-                wanted.stamps = wanted.stamps.map(|(value, _)| (value, 0));
+                // Or they are offered and not taken.
+                let offered = self.random.chance(2).then(|| (self.hosts[from as usize].stamp, 0));
+                wanted.stamps = wanted.stamps.map(|(value, _)| (value, 0)).or(offered);
             }
             let out = self.say(&wanted);
             let frame = &out.iter().find(|(to, _)| *to == from.other()).expect("it goes on").1;
@@ -322,6 +367,100 @@ impl Case {
         wanted.flags |= if self.random.chance(2) { PSH } else { 0 };
         self.hosts[from as usize].sent.extend(&wanted.data);
         self.say(&wanted);
+    }
+
+    /// Several segments, of which some overtake others and some are lost at first. The peer says what it has.
+    fn overtake(&mut self, from: Side) {
+        let count = 2 + self.random.below(4) as usize;
+        let mut segments: Vec<(usize, Wanted)> = Vec::new();
+        for _ in 0..count {
+            let len = 1 + self.random.below(1400) as usize;
+            let mut wanted = self.next(from);
+            wanted.data = self.bytes(len);
+            let at = self.hosts[from as usize].sent.len();
+            self.hosts[from as usize].sent.extend(&wanted.data);
+            segments.push((at, wanted));
+        }
+        // Mostly one is late only.
+        if self.random.chance(3) {
+            let (one, other) = (self.random.below(count as u64) as usize, self.random.below(count as u64) as usize);
+            segments.swap(one, other);
+        } else {
+            let mut late = segments.remove(self.random.below(count as u64) as usize);
+            // It may say otherwise what others have said behind it.
+            if self.random.chance(4) {
+                let more = self.bytes(self.hosts[from as usize].sent.len() - late.0 - late.1.data.len());
+                late.1.data.extend(more);
+                late.1.data.truncate(1400);
+            }
+            segments.push(late);
+        }
+        let (mut heard, before) = (Vec::new(), self.carried.all - self.carried.selective);
+        for (at, wanted) in segments {
+            heard.push((at, at + wanted.data.len()));
+            self.say(&wanted);
+            if self.random.chance(2) {
+                self.tell(from.other(), &heard);
+            }
+        }
+        self.carried.overtaking += self.carried.all - self.carried.selective - before;
+        self.hosts[from as usize].acknowledged = self.hosts[from as usize].sent.len();
+        let wanted = self.next(from.other());
+        self.say(&wanted);
+    }
+
+    /// The host of `from` acknowledges what it has heard: parts of what its peer has sent.
+    fn tell(&mut self, from: Side, heard: &[(usize, usize)]) {
+        let mut parts = heard.to_vec();
+        parts.sort_unstable();
+        let peer = &mut self.hosts[from.other() as usize];
+        for (begin, end) in &parts {
+            if *begin <= peer.acknowledged {
+                peer.acknowledged = peer.acknowledged.max(*end);
+            }
+        }
+        let (first, acknowledged) = (peer.first, peer.acknowledged);
+        let shift = if from == Side::UNTRUSTED { self.shift[0] } else { 0 };
+        let number = |at: usize| first.wrapping_add(1 + at as u32).wrapping_add(shift);
+        let mut wanted = self.next(from);
+        let blocks = parts.iter().filter(|(begin, _)| self.has_sack && *begin > acknowledged).take(3);
+        wanted.blocks = blocks.map(|(begin, end)| (number(*begin), number(*end))).collect();
+        if self.random.chance(6) {
+            wanted.data = self.bytes(20);
+            self.hosts[from as usize].sent.extend(&wanted.data);
+        }
+        self.say(&wanted);
+    }
+
+    /// What its peer may have heard already, mostly as it was.
+    fn repeat(&mut self, from: Side) {
+        let host = &self.hosts[from as usize];
+        let open = &host.sent[host.acknowledged..];
+        if open.is_empty() {
+            return self.send(from);
+        }
+        let at = self.random.below(open.len() as u64) as usize;
+        let len = 1 + self.random.below(1400.min(open.len() - at) as u64) as usize;
+        let (at, len) = if self.random.chance(2) { (0, open.len().min(1400)) } else { (at, len) };
+        let mut data = open[at..at + len].to_vec();
+        if self.random.chance(5) {
+            data[self.random.below(len as u64) as usize] ^= 0x55;
+        }
+        let back = (open.len() - at) as u32;
+        let mut wanted = self.next(from);
+        (wanted.sequence, wanted.data) = (wanted.sequence.wrapping_sub(back), data);
+        let before = self.carried.all;
+        self.say(&wanted);
+        self.carried.repeated += self.carried.all - before;
+    }
+
+    /// A selective acknowledgement of anything: of what was heard twice, or never sent.
+    fn disturb_blocks(&mut self, wanted: &mut Wanted) {
+        let count = 1 + self.random.below(3);
+        for _ in 0..count {
+            let left = wanted.acknowledgement.wrapping_add(self.random.below(9000) as u32).wrapping_sub(6000);
+            wanted.blocks.push((left, left.wrapping_add(self.random.below(3000) as u32).wrapping_sub(100)));
+        }
     }
 
     /// The host of `from` has heard some of what was sent to it, mostly all.
@@ -359,7 +498,7 @@ impl Case {
     fn disturb(&mut self, from: Side) {
         let mut wanted = self.next(from);
         let number = self.random.number();
-        match self.random.below(16) {
+        match self.random.below(20) {
             // Bytes that were sent before, said otherwise or not.
             0..=3 => {
                 let host = &self.hosts[from as usize];
@@ -383,6 +522,18 @@ impl Case {
             12 => wanted.flags |= [URG, ECE, PSH, RST | SYN][number as usize % 4],
             13 => wanted.options = vec![1, 1, 30, 2],
             14 => wanted.padded = true,
+            15 => self.disturb_blocks(&mut wanted),
+            // What its peer has acknowledged long ago, said otherwise or not.
+            17 | 18 => {
+                let host = &self.hosts[from as usize];
+                let at = self.random.below(host.acknowledged as u64 + 1) as usize;
+                wanted.data = host.sent[at..host.acknowledged.min(at + 1 + number as usize % 900)].to_vec();
+                if self.random.chance(2) {
+                    wanted.data.iter_mut().for_each(|byte| *byte ^= 0x55);
+                }
+                wanted.sequence = wanted.sequence.wrapping_sub((host.sent.len() - at) as u32);
+            }
+            16 => wanted.sequence = wanted.sequence.wrapping_sub(number % 4000),
             _ => wanted.window = number as u16,
         }
         if self.random.chance(3) && wanted.data.is_empty() && !wanted.breaks_checksum {
@@ -450,9 +601,12 @@ impl Case {
             for host in &mut self.hosts {
                 host.stamp = host.stamp.wrapping_add(1);
             }
-            match self.random.below(10) {
-                0..=4 => self.send(from),
-                5..=8 => self.acknowledge(from),
+            match self.random.below(20) {
+                0..=8 => self.send(from),
+                9..=13 => self.acknowledge(from),
+                14..=15 => self.overtake(from),
+                16..=17 => self.repeat(from),
+                _ if self.is_calm && !self.random.chance(4) => self.acknowledge(from),
                 _ => self.disturb(from),
             }
             if step % 40 == 39 {
@@ -503,13 +657,18 @@ fn what_the_kernel_carries_leaves_as_the_engine_would_have_it() {
     here.set(sched_getcpu());
     sched_setaffinity(None, &here).expect("this thread stays where it is");
     let first = number("RINGWALL_CARRIED_SEED", 1);
-    let mut carried = 0;
+    let mut carried = Carried::default();
     for seed in first..first + number("RINGWALL_CARRIED_CASES", CASES_DEFAULT) {
         eprintln!("RINGWALL_CARRIED_SEED={seed}");
         let mut case = Case::new(seed);
         case.run();
-        carried += u64::from(case.carried);
+        carried.all += case.carried.all;
+        carried.overtaking += case.carried.overtaking;
+        carried.selective += case.carried.selective;
+        carried.repeated += case.carried.repeated;
+        carried.borrowed += case.carried.borrowed;
     }
-    eprintln!("{carried} segments were carried");
-    assert!(carried > 1000, "the kernel carried {carried} segments");
+    eprintln!("{carried:?} segments");
+    let Carried { all, overtaking, selective, repeated, borrowed } = carried;
+    assert!(all > 1000 && overtaking > 200 && selective > 50 && repeated > 50 && borrowed > 20, "{carried:?}");
 }
