@@ -99,6 +99,19 @@ class GoneOver(Namespace):
             Case.check_guarded(self, machine)
 
 
+# What a client fetches through the gateway, and how: as soon as the server answers.
+STREAM_LEN = 30_000_000
+FETCH = """
+import hashlib, sys, time, urllib.request
+for attempt in range(60):
+    try:
+        print(hashlib.sha256(urllib.request.urlopen(sys.argv[1], timeout=60).read()).hexdigest())
+        break
+    except OSError:
+        time.sleep(1)
+"""
+
+
 class Gateway(Case):
     """The second machine scrubs between the first and the LAN's namespace, which has the cable of its other card."""
 
@@ -128,6 +141,7 @@ class Gateway(Case):
             raise Failed("a gateway that was stopped is not closed")
         gate.must(f"systemctl start {self.unit}", 120)
         self.check_passes("after a stop")
+        self.check_carried()
         self.check_speaks_ip()
         self.check_released(f"ringwall gate release --config {self.file}")
         self.configure("restore")
@@ -137,7 +151,30 @@ class Gateway(Case):
 
     def configure(self, on_exit, more=""):
         cards = f"trusted = \"{SECOND_CARD}\"\nuntrusted = \"{CARD}\"\n"
-        self.machines[1].put(self.file, f"[gate]\n{cards}on_exit = \"{on_exit}\"\n{more}")
+        self.machines[1].put(self.file, f"[gate]\n{cards}on_exit = \"{on_exit}\"\n{more}[kernel]\ncarry = true\n")
+
+    def check_carried(self):
+        """From Linux 6.11 on the kernel carries a stream past the daemon; before, the gateway says why it does not."""
+        host, gate = self.machines
+        numbers = re.findall(r"\d+", gate.must("uname -r"))
+        is_new = [int(number) for number in numbers[:2]] >= [6, 11]
+        carries = self.status()["probes"]["carries"]
+        if carries.startswith("yes") != is_new or not is_new and "Linux 6.11" not in carries:
+            raise Failed(f"the kernel carries: {carries}")
+        host.must(f"head -c {STREAM_LEN} /dev/urandom > /tmp/stream")
+        host.must("systemd-run --unit stream --working-directory /tmp python3 -m http.server 8000")
+        wanted = host.must("sha256sum /tmp/stream").split()[0]
+        fetch = ["ip", "netns", "exec", NAMESPACE, "python3", "-c", FETCH, f"http://{host.ip}:8000/stream"]
+        fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=300, check=False)
+        if fetched.stdout.strip() != wanted:
+            raise Failed(f"a stream of {STREAM_LEN} bytes: {fetched.stdout} {fetched.stderr}")
+        carried = self.status()["segments_carried"]
+        if is_new and carried < STREAM_LEN // 65536:
+            raise Failed(f"the kernel carried {carried} segments of {STREAM_LEN} bytes")
+        host.must("systemctl stop stream")
+
+    def status(self):
+        return json.loads(self.machines[1].must(f"ringwall status --json --config {self.file} || test $? -le 2"))
 
     def check_speaks_ip(self):
         """The unit lets it speak with the addresses of its configuration, and with no other."""

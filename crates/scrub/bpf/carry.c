@@ -518,7 +518,8 @@ int carry(context *packet) {
 
 #else
 
-enum { QUERY = 0, RECOMPUTE = 1 };
+enum { QUERY, RAISE, LOWER };
+enum { RECOMPUTE = 1 };
 static long (*const trim)(context *packet, u32 len, u64 flags) = (void *)BPF_FUNC_skb_change_tail;
 static long (*const redirect)(u32 interface, u64 flags) = (void *)BPF_FUNC_redirect;
 static s64 (*const difference)(const void *from, u32 from_len, const void *to, u32 to_len, u32 seed) =
@@ -563,29 +564,27 @@ INLINE u32 pseudo_header(const struct segment *seen) {
     return folded(sum);
 }
 
-// Where a checksum stands that is still to be made.
-enum place { NOWHERE, AT_TCP, ELSEWHERE };
+// Whether nobody has summed the frame, and nobody is to. The kernel does not say so, but it raises the level of
+// such a frame to that of a checked one, and of no other that was none.
+INLINE int is_unsummed(context *packet) {
+    if (checked(packet, RAISE) < 0 || checked(packet, QUERY) < 0)
+        return 0;
+    return checked(packet, LOWER) == 0;
+}
 
-// The kernel does not say where it will stand, and lets such a frame become no shorter than to there: otherwise
-// than to its headers, of Ethernet or of IP. So the frame is cut, and gets back what was cut off. Over what the sum
-// is made does not matter: if not over all of TCP it will be wrong, as that of any segment may be.
-INLINE enum place place_of_sum(context *packet, struct hand *hand, const struct segment *seen, u64 len) {
+// Whether a sum that is still to be made will stand where TCP has it. The kernel says only how short it
+// lets such a frame become: as far as that place, or it would not have a place. So the frame is cut there,
+// and gets back what was cut off. Over what the sum is made does not matter: if not over all of TCP it will be
+// wrong, as that of any segment may be.
+INLINE int is_to_be_made(context *packet, struct hand *hand, const struct segment *seen, u64 len) {
     u32 behind = seen->at + CHECKSUM_AT + 2;
-    enum place place = AT_TCP;
 
-    if (trim(packet, behind, 0) < 0)
-        return ELSEWHERE;
-    if (trim(packet, behind - 1, 0) == 0) {
-        if (trim(packet, seen->at, 0) < 0)
-            return ELSEWHERE;
-        place = trim(packet, seen->at - 1, 0) < 0 || trim(packet, ETHERNET_LEN, 0) == 0 ? NOWHERE : ELSEWHERE;
-    }
-    if (place == ELSEWHERE || trim(packet, seen->data_at + seen->data_len, 0) < 0)
-        return ELSEWHERE;
-    if (store(packet, ETHERNET_LEN, seen->front.ip, sizeof(seen->front.ip), 0) < 0
-        || store(packet, seen->at, &seen->tcp, TCP_LEN, 0) < 0)
-        return ELSEWHERE;
-    return len == 0 || store(packet, seen->at + TCP_LEN, hand->room, len, 0) == 0 ? place : ELSEWHERE;
+    if (trim(packet, behind - 1, 0) == 0 || trim(packet, behind, 0) < 0
+        || trim(packet, seen->data_at + seen->data_len, 0) < 0)
+        return 0;
+    if (store(packet, behind, &seen->tcp.urgent, 2, 0) < 0)
+        return 0;
+    return len == 0 || store(packet, seen->at + TCP_LEN, hand->room, len, 0) == 0;
 }
 
 // Whether the checksum is right, or the kernel vouches for it, or is to make it. `behind` is what stands behind
@@ -607,13 +606,9 @@ INLINE int is_intact(context *packet, struct hand *hand, const struct segment *s
         if (load(packet, seen->at + TCP_LEN, hand->room, len) < 0)
             return 0;
     }
-    // A card that has summed the frame says so; its sum is not asked for.
-    if (summed(packet, 0) < 0) {
-        enum place place = place_of_sum(packet, hand, seen, len);
-
-        if (place != NOWHERE)
-            return place == AT_TCP;
-    }
+    // What a card has summed is summed again: its sum is not asked for.
+    if (!is_unsummed(packet) && summed(packet, 0) < 0)
+        return is_to_be_made(packet, hand, seen, len);
     sum = difference(0, 0, &seen->tcp, TCP_LEN, pseudo_header(seen));
     for (u32 at = 0; at < PLAIN_MAX; at += CHUNK) {
         u32 part = padded - at;

@@ -182,7 +182,7 @@ impl Carriage {
         true
     }
 
-    /// Ends a [loan](Carriage::borrow), once the segment was judged, and enters what it has changed.
+    /// Ends a [loan](Carriage::borrow), if there is one, once the segment was judged, and enters what it has changed.
     pub(crate) fn give(&mut self, flow: &Flow) {
         let (Some((key, from)), Some(carrier)) = (self.borrowed.take(), &mut self.carrier) else { return };
         let changed = match &flow.state {

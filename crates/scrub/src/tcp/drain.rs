@@ -147,3 +147,53 @@ impl Drain {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Instant {
+        Instant::from_millis(milliseconds)
+    }
+
+    /// Of which the untrusted host has `open` bytes under way behind the gateway.
+    fn established(open: u32) -> Established {
+        let mut established = Established::adopt(1000, 9 << 20, 0);
+        established.halves[Side::UNTRUSTED as usize].unacknowledged -= open;
+        established
+    }
+
+    #[test]
+    fn a_sender_stands_still_for_a_seventeenth_of_the_time_at_most() {
+        let mut pace = Pace::default();
+        let mut drain = Drain::begin(at(1000), &established(0), &pace);
+        drain.is_held = [false, true];
+        drain.hear_data(at(1500), Side::UNTRUSTED);
+        // The other side goes on, which does not help who is held.
+        drain.hear_data(at(1520), Side::TRUSTED);
+        pace.ended(&drain, at(1520), false);
+        let still = 2 * 20;
+        assert!(!pace.allows(at(1519 + 16 * still)) && pace.allows(at(1520 + 16 * still)));
+        pace.learn(false);
+        pace.ended(&drain, at(1520), false);
+        assert!(!pace.allows(at(1519 + 32 * still)) && pace.allows(at(1520 + 32 * still)));
+        (0..99).for_each(|_| pace.learn(false));
+        pace.ended(&drain, at(9_000_000), true);
+        assert!(!pace.allows(at(9_063_999)) && pace.allows(at(9_064_000)), "silence is no reason to wait longer");
+        pace.learn(true);
+        drain.hear_data(at(9_000_000), Side::UNTRUSTED);
+        pace.ended(&drain, at(9_000_000), false);
+        assert!(!pace.allows(at(9_000_009)) && pace.allows(at(9_000_010)));
+    }
+
+    #[test]
+    fn windows_end_behind_what_a_sender_may_have_under_way_and_with_a_full_segment() {
+        for (open, vain, least) in [(0, 0, 512 << 10), (1 << 20, 0, 4 << 20), (4 << 20, 9, 1 << 30)] {
+            let established = established(open);
+            let drain = Drain::begin(at(0), &established, &Pace { again_at: None, vain });
+            let room = drain.edges[1].wrapping_sub(established.halves[1].in_sequence);
+            let granted = established.halves[1].edge.wrapping_sub(established.halves[1].in_sequence);
+            assert!(room >= least.min(granted) && room.is_multiple_of(drain.full[1]), "{open} {vain}: {room}");
+        }
+    }
+}

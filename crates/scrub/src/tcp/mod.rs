@@ -171,9 +171,9 @@ impl Flows {
     ) -> Result<(), DropReason> {
         self.in_hand = Some(*key);
         let found = self.table.find(key);
-        let borrow = |flow| self.carriage.borrow(context, flow, segment);
-        let is_borrowed = found.and_then(|index| self.table.get_mut(index)).is_some_and(borrow);
-        if let Some(index) = found.filter(|_| !is_borrowed) {
+        if let Some(index) = found
+            && !self.table.get_mut(index).is_some_and(|flow| self.carriage.borrow(context, flow, segment))
+        {
             self.take_back(index, context.now, For::Judging)?;
         }
         let known = found.and_then(|index| self.table.get(index)).filter(|_| segment.opens());
@@ -214,20 +214,12 @@ impl Flows {
             let has_spoken = was_awaited && !flow.state.awaits_word_on(to);
             self.parking.note(index, asked, has_spoken.then_some(to));
         }
-        if is_borrowed {
-            self.carriage.give(flow);
-        }
+        self.carriage.give(flow);
         let begun_by = flow.has_just_begun().then(|| (flow.holder, flow.is_older()));
         made::finish(&mut self.made, flow.shift, flow.hop_limit);
         judged?;
-        if let Some(holder) = begun_by
-            && let Err(reason) = self.within_share(context, key, holder)
-        {
-            // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
-            let heard = self.table.get(index).and_then(Flow::heard);
-            self.sever(index, context.now, heard, Ending::Severed);
-            self.remove(index);
-            return Err(reason);
+        if let Some(holder) = begun_by {
+            self.within_share(context, key, Some(index), holder)?;
         }
         if let (Some((Side::UNTRUSTED, false)), Some(flow)) = (begun_by, self.table.get(index)) {
             self.validation.completed(context.now, key, flow.opened);
@@ -236,14 +228,21 @@ impl Flows {
         Ok(())
     }
 
-    /// Refuses a connection where its holder has as many as one host may.
+    /// Refuses a connection where its holder has as many as one host may, and ends it if it has begun.
     fn within_share(
         &mut self,
         context: &Context<'_>,
         key: &Key,
+        begun: Option<Index>,
         (holder, is_older): (Side, bool),
     ) -> Result<(), DropReason> {
         let Some(source) = self.table.exhausted(key, holder, is_older) else { return Ok(()) };
+        if let Some(index) = begun {
+            // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
+            let heard = self.table.get(index).and_then(Flow::heard);
+            self.sever(index, context.now, heard, Ending::Severed);
+            self.remove(index);
+        }
         self.events.report_rarely(context.now, events::Kind::SourceFull, Event::SourceFull { source });
         // Who sent the segment is to blame only for what he opened himself.
         let is_his = source.is_host() && holder == context.from && !is_older;
@@ -265,7 +264,7 @@ impl Flows {
         // The share of the one before is free again, if it is of the same host.
         let known = found.and_then(|index| self.table.get(index));
         if !known.is_some_and(|flow| flow.is_held_by(context.from)) {
-            self.within_share(context, key, (context.from, false))?;
+            self.within_share(context, key, None, (context.from, false))?;
         }
         self.validate(context, key, segment)?;
         Ok(true)
