@@ -66,7 +66,7 @@ impl Lossy<'_> {
     fn begin<'a>(host: &'a Namespace, hook: &str) -> Result<Lossy<'a>, Failure> {
         let rules = format!(
             "table netdev lossy {{ chain lose {{ type filter hook {hook} device {HOST_INTERFACE} priority 0; \
-             tcp dport 5001 numgen random mod 1000 < 2 counter drop; }} }}"
+             tcp dport 5001 numgen random mod 1000 < 2 counter drop; }}; }}"
         );
         let mut nft = host.command("nft");
         nft.arg(rules);
