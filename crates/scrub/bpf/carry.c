@@ -18,13 +18,14 @@ enum { SLOT_BITS = 10, POOL_LEN = 64 << 20, PLAIN_MAX = 9216 };
 enum { ROOM_LEN = 1 << 14, CHUNK = 512, WORD_LEN = 8, LOOKS_MAX = 1024 };
 // A clean segment takes a processor two microseconds or so.
 enum { WAITS_MAX = 512, WAIT_MAX_NS = 20000, WAIT_PAUSE_NS = 100 * WAIT_MAX_NS };
-// Bytes of a hole behind which data is carried: more than a processor has in its queue when another overtakes it.
+// Bytes of a hole behind which data is carried: more than a processor has in its queue when another
+// overtakes it.
 enum { HOLE_MAX = 1 << 20 };
 enum { TRUSTED, UNTRUSTED };
 enum lock { OF_DAEMON, FREE, IN_HAND };
 enum { HAS_STAMPS = 1, HAS_BLOCKS = 2 };
-// Of a half: new data has passed in order, so nothing of it waits for the daemon; a segment without data has
-// come behind all of it.
+// Of a half: new data has passed in order, so nothing of it waits for the daemon; a segment without
+// data has come behind all of it.
 enum { RUNS = 1, IS_REACHED = 2 };
 enum { ZERO_IDENTIFICATION = 1, SET_LABEL = 2, RAISE_HOP_LIMIT = 4, KEEPS_BEHIND_HOLE = 8, KNOWS_BLOCKS = 16 };
 
@@ -52,8 +53,8 @@ struct half {
     u8 scale, told_scale;
     u32 packets, bad_checksums;
     u64 bytes;
-    // What went on behind a hole, if it is not zero: its first number, and the next one above. Others read it
-    // without the half in hand, so it is one word.
+    // What went on behind a hole, if it is not zero: its first number, and the next one above.
+    // Others read it without the half in hand, so it is one word.
     u64 island;
 };
 
@@ -72,8 +73,8 @@ struct entry {
 };
 
 // Of one processor: the segment on its way from the first program to the second (place, side and a
-// bit that says so; sequence number and length), until when it waits for nothing, and room in which the
-// segment is summed.
+// bit that says so; sequence number and length), until when it waits for nothing, and room in which
+// the segment is summed.
 struct hand { u64 segment, extent, hurries_until; u8 room[ROOM_LEN + CHUNK]; };
 
 static u32 (*const processor)(void) = (void *)BPF_FUNC_get_smp_processor_id;
@@ -172,8 +173,8 @@ INLINE u8 *hop_limit_of(struct segment *seen) {
     return (u8 *)seen->front.ip + (seen->ip_len == IPV4_LEN ? 8 : 7);
 }
 
-// Reads blocks of selective acknowledgement that are all that is left of the options; -1 if it is anything
-// else.
+// Reads blocks of selective acknowledgement that are all that is left of the options; -1 if it is
+// anything else.
 INLINE int read_blocks(context *packet, struct segment *seen, u32 options_len) {
     u32 at = seen->at + TCP_LEN + (seen->stamps.kind ? STAMPS_LEN : 0), head;
 
@@ -299,8 +300,8 @@ INLINE u32 place_of(const struct key *key, u64 seed) {
     return mixed >> (64 - SLOT_BITS);
 }
 
-// Whether a selective acknowledgement says only what may be (`scrub::tcp::acknowledgement`). The first block may
-// tell of a duplicate, and then lies below what is acknowledged.
+// Whether a selective acknowledgement says only what may be (`scrub::tcp::acknowledgement`). The
+// first block may tell of a duplicate, and then lies below what is acknowledged.
 INLINE int has_right_blocks(const struct entry *own, const struct half *receiver, const struct segment *seen,
                             u32 acknowledged) {
     u32 shift = seen->from == UNTRUSTED ? own->shift : 0;
@@ -320,8 +321,8 @@ INLINE int has_right_blocks(const struct entry *own, const struct half *receiver
     return 1;
 }
 
-// Whether data of a half that is kept is what comes next, or lies behind one hole. Before anything has passed
-// in order some of it may wait for the daemon, and would be overtaken.
+// Whether data of a half that is kept is what comes next, or lies behind one hole. Before anything
+// has passed in order some of it may wait for the daemon, and would be overtaken.
 INLINE int is_in_place(const struct half *sender, u32 sequence, u32 end, u32 rules, u8 marks) {
     u64 island = island_of(sender);
 
@@ -334,8 +335,8 @@ INLINE int is_in_place(const struct half *sender, u32 sequence, u32 end, u32 rul
     return is_ahead(sequence, sender->in_sequence) && sequence - sender->in_sequence <= HOLE_MAX;
 }
 
-// Whether the frame has from `at` on what lies at `kept`: a chunk at a time, the last one with some bytes of the
-// one before it.
+// Whether the frame has from `at` on what lies at `kept`: a chunk at a time, the last one with some
+// bytes of the one before it.
 INLINE int is_same_data(context *packet, struct hand *hand, u32 at, const u8 *kept, u64 len) {
     for (u32 done = 0; done < LEN_MAX; done += CHUNK) {
         const u64 *ours, *theirs = (const u64 *)hand->room;
@@ -450,10 +451,10 @@ INLINE int is_clean(context *packet, struct hand *hand, struct entry *own, const
     return is_in_place(sender, sequence, end, rules, marks) || is_repeated(packet, hand, sender, seen);
 }
 
-// Frames of one connection may come by several processors. Data that is early waits here for what comes before
-// it, while another processor may have that. Whether it came is asked again with the half in hand. A processor
-// that has waited in vain waits for nothing during a hundred times as long, so whoever leaves holes costs it
-// little.
+// Frames of one connection may come by several processors. Data that is early waits here for what
+// comes before it, while another processor may have that. Whether it came is asked again with the
+// half in hand. A processor that has waited in vain waits for nothing during a hundred times as
+// long, so whoever leaves holes costs it little.
 INLINE void await_turn(struct hand *hand, const struct half *sender, const struct segment *seen) {
     const volatile struct half *watched = sender;
     u32 sequence = big32(seen->tcp.sequence), ahead = sequence - end_of(sender);
@@ -564,8 +565,8 @@ INLINE u32 pseudo_header(const struct segment *seen) {
     return folded(sum);
 }
 
-// Whether nobody has summed the frame, and nobody is to. The kernel does not say so, but it raises the level of
-// such a frame to that of a checked one, and of no other that was none.
+// Whether nobody has summed the frame, and nobody is to. The kernel does not say so, but it raises
+// the level of such a frame to that of a checked one, and of no other that was none.
 INLINE int is_unsummed(context *packet) {
     if (checked(packet, RAISE) < 0 || checked(packet, QUERY) < 0)
         return 0;
@@ -587,8 +588,8 @@ INLINE int is_to_be_made(context *packet, struct hand *hand, const struct segmen
     return len == 0 || store(packet, seen->at + TCP_LEN, hand->room, len, 0) == 0;
 }
 
-// Whether the checksum is right, or the kernel vouches for it, or is to make it. `behind` is what stands behind
-// the fixed part of the TCP header, and is summed in the room of this processor.
+// Whether the checksum is right, or the kernel vouches for it, or is to make it. `behind` is what
+// stands behind the fixed part of the TCP header, and is summed in the room of this processor.
 INLINE int is_intact(context *packet, struct hand *hand, const struct segment *seen) {
     u32 behind = seen->data_at - seen->at - TCP_LEN + seen->data_len, padded = (behind + 3) & ~3;
     u64 len = behind;
@@ -668,8 +669,8 @@ INLINE void enter(struct entry *own, struct half *sender, struct half *receiver,
     sender->bytes += seen->data_len;
 }
 
-// Makes selective acknowledgements of a trusted host's numbers mean its own; what has changed so far, for
-// the checksum.
+// Makes selective acknowledgements of a trusted host's numbers mean its own; what has changed so
+// far, for the checksum.
 INLINE s64 shift_blocks(context *packet, const struct entry *own, const struct segment *seen, s64 changed) {
     for (u32 at = 0; at < BLOCKS_MAX && at * BLOCK_LEN < seen->blocks_len; at++) {
         struct block block = seen->blocks[at];
@@ -683,8 +684,8 @@ INLINE s64 shift_blocks(context *packet, const struct entry *own, const struct s
     return changed;
 }
 
-// What is written of the TCP header: numbers and window, timestamps and blocks. Its checksum makes up for it, so
-// a sum that a card has made over the whole frame stays as it is.
+// What is written of the TCP header: numbers and window, timestamps and blocks. Its checksum makes
+// up for it, so a sum that a card has made over the whole frame stays as it is.
 INLINE int rewrite_tcp(context *packet, const struct entry *own, const struct half *sender,
                        const struct segment *seen) {
     struct tcp tcp = seen->tcp;

@@ -82,7 +82,8 @@ pub const PARKED_ASKS_PER_LOOK: usize = 256;
 pub const CARRIED_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// A connection that says nothing for so long makes room for another in the kernel.
 pub const CARRIED_IDLE: Duration = Duration::from_secs(10);
-/// An untrusted host may have one part of so many of the kernel's places, and of its rings of each length.
+/// An untrusted host may have one part of so many of the kernel's places, and of its rings of each
+/// length.
 pub const CARRIED_SOURCE_PART: u32 = 4;
 /// Clean segments of a connection before it is handed over, and between two attempts; each time twice
 /// as many while it comes back soon.
@@ -98,8 +99,8 @@ pub const CARRIED_OPEN_MAX_BYTES: u32 = 64 << 10;
 pub const DRAIN_PACKETS: u32 = 32;
 /// How long windows are held. That costs nothing until they are exhausted.
 pub const DRAIN_TIME: Duration = Duration::from_secs(2);
-/// At the end of a drain a connection stands still for about a round trip. So the pause behind it is so
-/// many times as long, and twice as long with each that was in vain.
+/// At the end of a drain a connection stands still for about a round trip. So the pause behind it
+/// is so many times as long, and twice as long with each that was in vain.
 pub const DRAIN_PAUSE: u32 = 16;
 /// The shortest such pause.
 pub const DRAIN_PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -107,12 +108,13 @@ pub const DRAIN_PAUSE_MIN: Duration = Duration::from_millis(10);
 pub const DRAIN_PAUSE_MAX: Duration = Duration::from_secs(64);
 /// How often that doubles.
 pub const DRAIN_DOUBLINGS_MAX: u8 = 9;
-/// What a sender has under way in front of the gateway is taken to be at most so many times what it has
-/// behind it, and at least so many bytes.
+/// What a sender has under way in front of the gateway is taken to be at most so many times what it
+/// has behind it, and at least so many bytes.
 pub const DRAIN_ROOM: u32 = 4;
 /// See [`DRAIN_ROOM`].
 pub const DRAIN_ROOM_MIN_BYTES: u32 = 512 << 10;
-/// What a connection that was drained may have under way at least, in bytes: it is one of the fast ones.
+/// What a connection that was drained may have under way at least, in bytes: it is one of the fast
+/// ones.
 pub const DRAINED_ROOM_BYTES: u32 = 1 << 20;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;

@@ -145,7 +145,8 @@ pub struct Carrier {
 }
 
 impl Ring {
-    /// The last byte of `half` that was acknowledged, if it was after the handover, when `first` was not.
+    /// The last byte of `half` that was acknowledged, if it was after the handover, when `first`
+    /// was not.
     fn last(self, pool: &[AtomicU64], half: &Half, first: u32) -> Option<u8> {
         let begin = half.unacknowledged;
         let mut byte = [0];
@@ -310,8 +311,9 @@ impl Carrier {
         Some(Ok(Taken { halves, hop_limit, kept, new }))
     }
 
-    /// Both halves as they stand, that of `side` in hand, and the largest hop limit: for a segment that changes neither's
-    /// data. [`give`](Carrier::give) ends it. `None` if the connection is not carried, or a processor keeps the half.
+    /// Both halves as they stand, that of `side` in hand, and the largest hop limit: for a segment
+    /// that changes neither's data. [`give`](Carrier::give) ends it. `None` if the connection is
+    /// not carried, or a processor keeps the half.
     pub(crate) fn borrow(&mut self, key: &Key, side: Side) -> Option<([Half; 2], Option<u8>, u8)> {
         let place = self.holds(key)?;
         let entry = Entry::at(self.entries.words(), place)?;
@@ -334,8 +336,8 @@ impl Carrier {
         entry.put_down(side as usize);
     }
 
-    /// The first number of the half of `side` that is not acknowledged, and the one behind all, if the connection is
-    /// carried.
+    /// The first number of the half of `side` that is not acknowledged, and the one behind all, if
+    /// the connection is carried.
     pub(crate) fn under_way(&self, key: &Key, side: Side) -> Option<(u32, u32)> {
         let entry = Entry::at(self.entries.words(), self.holds(key)?)?;
         let half = entry.half(side as usize);

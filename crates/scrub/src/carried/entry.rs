@@ -210,9 +210,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Enters what a segment of `side` has changed, which has that half in hand: of its own half the timestamp and
-    /// whether it is reached, of the other what is acknowledged and granted. The other may be in hand of a
-    /// processor, which writes what comes next there.
+    /// Enters what a segment of `side` has changed, which has that half in hand: of its own half
+    /// the timestamp and whether it is reached, of the other what is acknowledged and granted. The
+    /// other may be in hand of a processor, which writes what comes next there.
     pub(super) fn enter_heard(self, side: usize, sender: &Half, receiver: &Half, hop_limit: u8) {
         let (own, peer) = (HALVES + side * HALF_WORDS, HALVES + (1 - side) * HALF_WORDS);
         let (_, ring_at) = unpaired(self.get(own + STAMP));
@@ -236,8 +236,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Takes a free half in hand as a processor does: who has the next segment of it waits a moment. False if it is
-    /// the daemon's, or a processor keeps it.
+    /// Takes a free half in hand as a processor does: who has the next segment of it waits a
+    /// moment. False if it is the daemon's, or a processor keeps it.
     pub(super) fn take_in_hand(self, side: usize) -> bool {
         self.take_half(side, IN_HAND) == Ok(FREE)
     }

@@ -37,8 +37,8 @@ impl Rings {
         }))
     }
 
-    /// The shortest ring of at least `len` bytes that is there, of a size that `may` be had; the longest are
-    /// enough for anything.
+    /// The shortest ring of at least `len` bytes that is there, of a size that `may` be had; the
+    /// longest are enough for anything.
     pub(super) fn take(&mut self, len: u32, may: impl Fn(usize) -> bool) -> Option<Ring> {
         let size = self.find(len, may)?;
         self.0[size].pop().map(|at| Ring { at, len: SIZES[size].0 })

@@ -1,5 +1,5 @@
-//! What one untrusted host may have of the kernel's places and rings: a part of each, so that who opens
-//! many connections leaves some to others. Those beyond it stay with the daemon.
+//! What one untrusted host may have of the kernel's places and rings: a part of each, so that who
+//! opens many connections leaves some to others. Those beyond it stay with the daemon.
 
 use std::collections::HashMap;
 

@@ -41,8 +41,8 @@ pub(crate) enum NotBack {
 /// Why a connection is taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// Somebody said something that is not clean, or nothing for long. Memory behind a hole must be there, as for any
-    /// other connection: who leaves a hole may never fill it.
+    /// Somebody said something that is not clean, or nothing for long. Memory behind a hole must be
+    /// there, as for any other connection: who leaves a hole may never fill it.
     Judging,
     /// It ends, or all do.
     Ending,
@@ -155,8 +155,9 @@ impl Carriage {
         }
     }
 
-    /// Has `flow` judge `segment` though it is carried, if that changes nothing of its data: [`give`](Carriage::give)
-    /// enters what it changes. So a stale or a forged segment does not bring the connection back.
+    /// Has `flow` judge `segment` though it is carried, if that changes nothing of its data:
+    /// [`give`](Carriage::give) enters what it changes. So a stale or a forged segment does not
+    /// bring the connection back.
     pub(crate) fn borrow(&mut self, context: &Context<'_>, flow: &mut Flow, segment: &Segment<'_>) -> bool {
         let Some(carrier) = &mut self.carrier else { return false };
         let State::Established(established) = &mut flow.state else { return false };
@@ -182,7 +183,8 @@ impl Carriage {
         true
     }
 
-    /// Ends a [loan](Carriage::borrow), if there is one, once the segment was judged, and enters what it has changed.
+    /// Ends a [loan](Carriage::borrow), if there is one, once the segment was judged, and enters
+    /// what it has changed.
     pub(crate) fn give(&mut self, flow: &Flow) {
         let (Some((key, from)), Some(carrier)) = (self.borrowed.take(), &mut self.carrier) else { return };
         let changed = match &flow.state {
@@ -366,8 +368,8 @@ impl Attempts {
     }
 }
 
-/// Whether a segment from the host of `sender`, which ends no connection, has no data that is new, or will be refused
-/// for what it acknowledges.
+/// Whether a segment from the host of `sender`, which ends no connection, has no data that is new,
+/// or will be refused for what it acknowledges.
 fn says_nothing_new(segment: &Segment<'_>, acknowledgement: u32, sender: &Numbers, receiver: &Numbers) -> bool {
     let oldest = receiver.unacknowledged.wrapping_sub(receiver.window_max);
     let is_refused = !is_within(acknowledgement, oldest, receiver.in_sequence);

@@ -1,5 +1,6 @@
-//! A busy connection on its way to the kernel (record 0123): windows are held where they end, or before, until the
-//! sender has exhausted them and its peer has all. Nothing is left then that the daemon has not heard.
+//! A busy connection on its way to the kernel (record 0123): windows are held where they end, or
+//! before, until the sender has exhausted them and its peer has all. Nothing is left then that the
+//! daemon has not heard.
 
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use crate::tcp::serial::ahead;
 /// Bytes of timestamps with their padding (RFC 7323, appendix A).
 const STAMPS_LEN: u32 = 12;
 
-/// When a connection may be drained again: so that it stands still for a small part of its time only,
-/// whoever has it come back from the kernel.
+/// When a connection may be drained again: so that it stands still for a small part of its time
+/// only, whoever has it come back from the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     /// After the latest drain.
@@ -44,7 +45,8 @@ impl Pace {
         self.again_at = Some(now + pause.min(DRAIN_PAUSE_MAX));
     }
 
-    /// The connection came back, after a stay that was worth the drain or not, or could not be handed over.
+    /// The connection came back, after a stay that was worth the drain or not, or could not be
+    /// handed over.
     pub(crate) fn learn(&mut self, was_worth_it: bool) {
         self.vain = if was_worth_it { 0 } else { (self.vain + 1).min(DRAIN_DOUBLINGS_MAX) };
     }
@@ -53,8 +55,8 @@ impl Pace {
 /// A connection whose windows are held.
 #[derive(Clone, Debug)]
 pub(crate) struct Drain {
-    /// Where windows end meanwhile, by the side that sends. A sender must bear that they ended later before (RFC
-    /// 9293, section 3.8.6).
+    /// Where windows end meanwhile, by the side that sends. A sender must bear that they ended
+    /// later before (RFC 9293, section 3.8.6).
     edges: [u32; 2],
     /// Bytes of a full segment, by the side that sends.
     full: [u32; 2],
@@ -66,9 +68,9 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Windows end a little behind what a sender may have under way, which is less than they have room for as a
-    /// rule, with a full segment: a sender does not send a part of one. Who had more under way comes back from the
-    /// kernel at once, and gets twice the room next time.
+    /// Windows end a little behind what a sender may have under way, which is less than they have
+    /// room for as a rule, with a full segment: a sender does not send a part of one. Who had more
+    /// under way comes back from the kernel at once, and gets twice the room next time.
     pub(crate) fn begin(now: Instant, established: &Established, pace: &Pace) -> Drain {
         let stamps_len = if established.agreed.timestamps { STAMPS_LEN } else { 0 };
         let full = established.halves.each_ref().map(|half| u32::from(half.mss).saturating_sub(stamps_len).max(1));
@@ -87,8 +89,8 @@ impl Drain {
         self.last_data_at[side as usize] = now;
     }
 
-    /// How long a sender who was told of no more room may have stood still at `now`: since his last data, and as long
-    /// again until he hears of more.
+    /// How long a sender who was told of no more room may have stood still at `now`: since his last
+    /// data, and as long again until he hears of more.
     fn still(&self, now: Instant) -> Duration {
         let sides = self.is_held.iter().zip(&self.last_data_at);
         let longest = sides.filter(|(is_held, _)| **is_held).map(|(_, at)| now.since(*at)).max();

@@ -228,7 +228,8 @@ impl Flows {
         Ok(())
     }
 
-    /// Refuses a connection where its holder has as many as one host may, and ends it if it has begun.
+    /// Refuses a connection where its holder has as many as one host may, and ends it if it has
+    /// begun.
     fn within_share(
         &mut self,
         context: &Context<'_>,
@@ -238,7 +239,8 @@ impl Flows {
     ) -> Result<(), DropReason> {
         let Some(source) = self.table.exhausted(key, holder, is_older) else { return Ok(()) };
         if let Some(index) = begun {
-            // Many may have been half-open at a time. Nothing of it is kept, or those would fill the table.
+            // Many may have been half-open at a time. Nothing of it is kept, or those would fill
+            // the table.
             let heard = self.table.get(index).and_then(Flow::heard);
             self.sever(index, context.now, heard, Ending::Severed);
             self.remove(index);
@@ -473,7 +475,8 @@ impl Flows {
     /// sends, where it is not as it stands.
     fn sever(&mut self, index: Index, now: Instant, next: Option<[u32; 2]>, ending: Ending) {
         let Some(flow) = self.table.get_mut(index) else { return };
-        // Also one that a rule ends before it is looked for. One that is locked passes no more all the same.
+        // Also one that a rule ends before it is looked for. One that is locked passes no more all
+        // the same.
         let _locked = self.carriage.take_back(flow, &mut self.memory, seconds(now), For::Ending);
         let resets = next.map(|next| made::resets(&flow.key, next));
         self.made.clear();

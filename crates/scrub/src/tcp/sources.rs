@@ -117,7 +117,8 @@ pub(crate) fn network(key: &Key, holder: Side, level: usize) -> Option<Network> 
     networks(key, holder).nth(level)
 }
 
-/// The untrusted host of the connection of `key`, or the largest network of which it may have any address.
+/// The untrusted host of the connection of `key`, or the largest network of which it may have any
+/// address.
 pub(crate) fn untrusted(key: &Key) -> Network {
     networks(key, Side::UNTRUSTED).last().unwrap_or(Network::host(key.untrusted))
 }

@@ -103,8 +103,8 @@ fn the_kernel_carries_a_stream_from_the_trusted_host() {
     perform_between(CARRY, |path| carried(path, &path.trusted, &path.untrusted, UNTRUSTED));
 }
 
-/// Losses before the gateway leave holes, those behind it bring retransmissions of what it has passed on, both
-/// selective acknowledgements.
+/// Losses before the gateway leave holes, those behind it bring retransmissions of what it has
+/// passed on, both selective acknowledgements.
 #[test]
 fn a_carried_stream_stays_in_the_kernel_where_segments_are_lost() {
     perform_with(&["nft"], CARRY, |path| {

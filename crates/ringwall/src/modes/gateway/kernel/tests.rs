@@ -369,7 +369,8 @@ impl Case {
         self.say(&wanted);
     }
 
-    /// Several segments, of which some overtake others and some are lost at first. The peer says what it has.
+    /// Several segments, of which some overtake others and some are lost at first. The peer says
+    /// what it has.
     fn overtake(&mut self, from: Side) {
         let count = 2 + self.random.below(4) as usize;
         let mut segments: Vec<(usize, Wanted)> = Vec::new();
