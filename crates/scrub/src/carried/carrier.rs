@@ -486,6 +486,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_wanted_as_it_stands_stays_with_the_kernel() {
+        let (mut carrier, entries, _pool) = carrier();
+        let one = carried(1);
+        assert!(carrier.carry(now(1), &one));
+        let at = carrier.place(&one.key) * ENTRY_WORDS;
+        // The untrusted host has sent 5,010 to 5,019, and nobody has heard what comes before.
+        entries.0[at + 16 + 7].store(5020 << 32 | 5010, Ordering::Relaxed);
+        let refused = carrier.take_back_if(&one.key, |[_, untrusted]| !untrusted.has_island());
+        assert_eq!(refused.expect("carried").expect_err("not wanted"), NotTaken::Unwanted);
+        let free = 1;
+        assert!([8, 16].iter().all(|lock| entries.0[at + lock].load(Ordering::Relaxed) == free));
+        let back = carrier.take_back(&one.key).expect("carried").expect("free");
+        let island = back.kept[1].as_ref().and_then(|kept| kept.island.as_ref()).expect("an island");
+        assert_eq!((island.0, island.1.len(), back.halves[1].end()), (14, 10, 5020));
+    }
+
+    #[test]
     fn a_borrowed_half_is_in_hand_until_it_is_given() {
         let (mut carrier, entries, _pool) = carrier();
         let one = carried(1);

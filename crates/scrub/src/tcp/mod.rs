@@ -70,7 +70,7 @@ use events::{Event, Events};
 use flow::{Bytes, Ending, Flow, State};
 use handshake::AwaitSynAck;
 use key::Key;
-use memory::{Holder, Memory, NoRoom};
+use memory::{Holder, Memory};
 use parked::Parking;
 use place::{Index, Place};
 use segment::{Segment, flag};
@@ -407,8 +407,11 @@ impl Flows {
         match self.carriage.take_back(flow, &mut self.memory, seconds(now), what_for) {
             Ok(()) => return Ok(()),
             Err(NotBack::Locked) => return Err(DropReason::InternalError),
-            Err(NotBack::BehindHole(NoRoom::Source(_))) => return Err(DropReason::MemoryOfSource),
-            Err(NotBack::BehindHole(_)) => return Err(DropReason::TcpRetainedFull),
+            Err(NotBack::BehindHole(why)) => {
+                let (kind, event, reason) = stream::refusal(&key, flow.holder, why);
+                self.events.report_rarely(now, kind, event);
+                return Err(reason);
+            }
             Err(NotBack::NoRoom(_)) => {}
         }
         // The first version of what is under way is lost, so its ends are told at its next segment.

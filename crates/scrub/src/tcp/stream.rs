@@ -1,6 +1,6 @@
 //! The bytes of one half: every receiver gets one version of each (the paper's section III-A and III-B).
 
-use bump::DropReason;
+use bump::{DropReason, Side};
 
 use crate::context::Context;
 use crate::limits::HOP_LIMIT_FIRST;
@@ -10,6 +10,7 @@ use crate::tcp::agreed::Agreed;
 use crate::tcp::events;
 use crate::tcp::events::Event;
 use crate::tcp::half::{Fin, Half};
+use crate::tcp::key::Key;
 use crate::tcp::made::Made;
 use crate::tcp::memory::NoRoom;
 use crate::tcp::options::Timestamps;
@@ -163,19 +164,25 @@ fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropR
     if sender.retained.as_ref().is_some_and(|retained| retained.memory_len() == 0) {
         sender.retained = None;
     }
-    let source = match why {
-        NoRoom::Source(level) => sources::network(work.key, work.holder.side, level),
-        NoRoom::Connection | NoRoom::All => None,
-    };
-    let (kind, event, reason) = match source {
-        Some(source) => {
-            (events::Kind::SourceMemoryFull, Event::SourceMemoryFull { source }, DropReason::MemoryOfSource)
-        }
-        None => (events::Kind::MemoryFull, Event::MemoryFull { flow: work.key.id() }, DropReason::TcpRetainedFull),
-    };
+    let (kind, event, reason) = refusal(work.key, work.holder.side, why);
     work.events.report_rarely(work.context.now, kind, event);
     // No rule is broken: where one ends connections, this must not.
     reason
+}
+
+/// How it is told that there is no memory for a segment of the connection of `key`, which the host on
+/// side `holder` began.
+pub(crate) fn refusal(key: &Key, holder: Side, why: NoRoom) -> (events::Kind, Event, DropReason) {
+    let source = match why {
+        NoRoom::Source(level) => sources::network(key, holder, level),
+        NoRoom::Connection | NoRoom::All => None,
+    };
+    match source {
+        Some(source) => {
+            (events::Kind::SourceMemoryFull, Event::SourceMemoryFull { source }, DropReason::MemoryOfSource)
+        }
+        None => (events::Kind::MemoryFull, Event::MemoryFull { flow: key.id() }, DropReason::TcpRetainedFull),
+    }
 }
 
 /// Lets a FIN count only in sequence. One behind a hole stays here; when the hole is filled it is sent in its sender's name, so

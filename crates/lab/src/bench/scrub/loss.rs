@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::hop::Setting;
 use super::track::{Track, Way};
-use super::turns::{Runs, at, rows_of};
+use super::turns::{Runs, at, rows_of, unless_too_old};
 use super::web::{self, ENDLESS, Ends, Fetched, Load};
 use crate::bench::row::Row;
 use crate::bench::stats::{Summary, present};
@@ -49,8 +49,8 @@ const NORMAL: f64 = 2.947;
 /// A way does not work, or the lab is interrupted.
 pub fn measure(run: &Run, program: Option<&Path>, schedule: Schedule) -> Result<Vec<Row>, Failure> {
     let ways = Way::LOSSY.into_iter().filter(|way| program.is_some() || !way.has_gateway());
-    let tracks = ways.map(|way| Track::open_lossy(run, way, program)).collect::<Result<Vec<_>, _>>();
-    let mut tracks = tracks?;
+    let open = |way| Track::open_lossy(run, way, program).and_then(unless_too_old);
+    let mut tracks: Vec<_> = ways.filter_map(|way| open(way).transpose()).collect::<Result<_, _>>()?;
     let mut rows = Vec::new();
     let pairs = if schedule.quick { 1 } else { schedule.pairs.max(PAIRS_MIN) };
     for (name, loss_percent, clients) in LOSSES {

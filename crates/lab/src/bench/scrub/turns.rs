@@ -26,15 +26,20 @@ pub fn open(run: &Run, ways: &[Way], program: Option<&Path>) -> Result<Vec<Track
         if way == Way::Squid && !process::installed("squid") {
             eprintln!("ringwall-lab: SKIPPED the rows of squid: install Debian's package squid");
         } else if program.is_some() || !way.has_gateway() {
-            let track = Track::open(run, way, program)?;
-            if let Some(why) = track.is_not_carried()? {
-                eprintln!("ringwall-lab: SKIPPED the rows of carried segments: {why}");
-            } else {
-                tracks.push(track);
-            }
+            tracks.extend(unless_too_old(Track::open(run, way, program)?)?);
         }
     }
     Ok(tracks)
+}
+
+/// The track, unless its kernel cannot carry what it should: that is said by name.
+///
+/// # Errors
+/// The gateway does not answer.
+pub fn unless_too_old(track: Track) -> Result<Option<Track>, Failure> {
+    let Some(why) = track.is_not_carried()? else { return Ok(Some(track)) };
+    eprintln!("ringwall-lab: SKIPPED the rows of carried segments: {why}");
+    Ok(None)
 }
 
 /// Does `measure` on every track, pair by pair.

@@ -301,7 +301,8 @@ impl Case {
 
     fn say(&mut self, wanted: &Wanted) -> Vec<(Side, Vec<u8>)> {
         self.trace.push(format!(
-            "{:?} seq {} ack {} flags {:#x} window {} stamps {:?} options {} blocks {:?} data {} hop {} class {} df {} broken {}",
+            "{:?} seq {} ack {} flags {:#x} window {} stamps {:?} options {} blocks {:?} data {} \
+             hop {} class {} df {} broken {}",
             wanted.from,
             wanted.sequence,
             wanted.acknowledgement,
