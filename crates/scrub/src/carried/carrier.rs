@@ -188,11 +188,12 @@ impl Carrier {
         Carrier { drains: false, ..self }
     }
 
-    /// Whether the connection of `key` is to be drained, which will have so many bytes under way.
-    pub(crate) fn drains(&self, key: &Key, room: u32) -> bool {
+    /// Whether the connection of `key` is to be drained, of which so many halves are kept and will have
+    /// so many bytes under way.
+    pub(crate) fn drains(&self, key: &Key, halves: u32, room: u32) -> bool {
         let host = sources::untrusted(key);
-        let may = |size| self.shares.has_ring(&host, size);
-        self.drains && self.shares.has_place(&host) && self.rings.has(room, may)
+        let left = |size| self.shares.rings_left(&host, size);
+        self.drains && self.shares.has_place(&host) && self.rings.has(halves, room, left)
     }
 
     /// The place in which a connection is or may be.
@@ -258,7 +259,7 @@ impl Carrier {
     fn ring_for(&mut self, host: Network, (room, bytes): &(Room, Vec<u8>)) -> Option<Ring> {
         let there = u32::try_from(bytes.len()).ok()?;
         let (shares, rings) = (&self.shares, &mut self.rings);
-        let mut take = |len: u32| rings.take(len.max(there.saturating_mul(2)), |size| shares.has_ring(&host, size));
+        let mut take = |len: u32| rings.take(len.max(there.saturating_mul(2)), |size| shares.rings_left(&host, size));
         let ring = take(room.wanted).or_else(|| take(room.least))?;
         self.shares.take_ring(host, ring);
         if ring.len > there {
@@ -544,7 +545,7 @@ mod tests {
         let of_fifth = |port| wanting(4, port, 4 << 20);
         let next = (1..99).find(|port| !carrier.is_taken(&of_fifth(*port).key)).expect("a free place");
         let key = of_fifth(next).key;
-        assert!(!carrier.drains(&key, 2 << 20) && carrier.drains(&key, 1 << 20));
+        assert!(!carrier.drains(&key, 1, 2 << 20) && carrier.drains(&key, 1, 1 << 20));
         assert!(!carrier.carry(now(1), &of_fifth(next)));
         let mut content = of_fifth(next);
         content.kept[1] = Some((Room { least: 1 << 20, wanted: 4 << 20 }, vec![]));
@@ -566,7 +567,7 @@ mod tests {
         for key in &of_other {
             assert!(carrier.take_back(key).is_some_and(|taken| taken.is_ok()));
         }
-        assert!(carrier.drains(&of_other[0], 2 << 20) && carrier.carry(now(1), &wanting(2, 1, 2 << 20)));
+        assert!(carrier.drains(&of_other[0], 1, 2 << 20) && carrier.carry(now(1), &wanting(2, 1, 2 << 20)));
         assert_eq!(carrier.shares.holders(), 2);
         let all = carrier.all();
         assert!(all.iter().all(|key| carrier.take_back(key).is_some_and(|taken| taken.is_ok())));

@@ -1,5 +1,6 @@
 //! Rings for bytes that are not acknowledged, in one pool: a few long ones and many short ones.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::POOL_LEN;
@@ -37,26 +38,27 @@ impl Rings {
         }))
     }
 
-    /// The shortest ring of at least `len` bytes that is there, of a size that `may` be had; the
-    /// longest are enough for anything.
-    pub(super) fn take(&mut self, len: u32, may: impl Fn(usize) -> bool) -> Option<Ring> {
-        let size = self.find(len, may)?;
+    /// The shortest ring of at least `len` bytes that is there, of a size of which `left` says that
+    /// one may be had; the longest are enough for anything.
+    pub(super) fn take(&mut self, len: u32, left: impl Fn(usize) -> u32) -> Option<Ring> {
+        let size = enough(len).find(|size| !self.0[*size].is_empty() && left(*size) > 0)?;
         self.0[size].pop().map(|at| Ring { at, len: SIZES[size].0 })
     }
 
-    /// Whether [`take`](Rings::take) would find one.
-    pub(super) fn has(&self, len: u32, may: impl Fn(usize) -> bool) -> bool {
-        self.find(len, may).is_some()
-    }
-
-    fn find(&self, len: u32, may: impl Fn(usize) -> bool) -> Option<usize> {
-        let enough = SIZES.iter().position(|(size, _)| *size >= len).unwrap_or(SIZES.len() - 1);
-        (enough..SIZES.len()).find(|size| !self.0[*size].is_empty() && may(*size))
+    /// Whether [`take`](Rings::take) would find `count` of them, one after the other.
+    pub(super) fn has(&self, count: u32, len: u32, left: impl Fn(usize) -> u32) -> bool {
+        let there = |size: usize| left(size).min(u32::try_from(self.0[size].len()).unwrap_or(u32::MAX));
+        enough(len).map(there).sum::<u32>() >= count
     }
 
     pub(super) fn give(&mut self, ring: Ring) {
         self.0[ring.size()].push(ring.at);
     }
+}
+
+/// The sizes of at least `len` bytes, or the longest.
+fn enough(len: u32) -> Range<usize> {
+    SIZES.iter().position(|(size, _)| *size >= len).unwrap_or(SIZES.len() - 1)..SIZES.len()
 }
 
 impl Ring {
@@ -103,11 +105,14 @@ mod tests {
     #[test]
     fn a_ring_is_as_long_as_is_wanted_while_there_is_one() {
         let mut rings = Rings::new();
-        let any = |_| true;
+        let any = |_| u32::MAX;
         let mut taken: Vec<_> = std::iter::from_fn(|| rings.take(2 << 20, any)).collect();
         assert!(taken.len() == 4 && taken.iter().all(|ring| ring.len == 4 << 20), "a shorter one is not enough");
-        assert!(!rings.has(2 << 20, any) && rings.has(1 << 20, any));
-        assert!(!rings.has(1 << 20, |size| size < 2) && rings.has(1 << 17, |size| size < 2), "what may be had");
+        assert!(!rings.has(1, 2 << 20, any) && rings.has(1, 1 << 20, any));
+        assert!(rings.has(32, 1 << 20, any) && !rings.has(33, 1 << 20, any));
+        let one_short = |size| u32::from(size < 2);
+        assert!(!rings.has(1, 1 << 20, one_short) && rings.has(1, 1 << 17, one_short), "what may be had");
+        assert!(rings.has(2, 1, one_short) && !rings.has(3, 1, one_short));
         taken.extend(std::iter::from_fn(|| rings.take(1, any)));
         assert_eq!(taken.iter().map(|ring| ring.len as usize).sum::<usize>(), POOL_LEN);
         let mut ends: Vec<_> = taken.iter().map(|ring| (ring.at, ring.at + ring.len)).collect();

@@ -42,9 +42,9 @@ impl Shares {
         self.of(host).places < part(PLACES)
     }
 
-    /// Whether `host` may have one more ring of `size`.
-    pub(super) fn has_ring(&self, host: &Network, size: usize) -> bool {
-        self.of(host).rings[size] < part(SIZES[size].1)
+    /// How many rings more of `size` `host` may have.
+    pub(super) fn rings_left(&self, host: &Network, size: usize) -> u32 {
+        part(SIZES[size].1).saturating_sub(self.of(host).rings[size])
     }
 
     /// `host` has one more place.

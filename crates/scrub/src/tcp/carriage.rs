@@ -161,14 +161,11 @@ impl Carriage {
     pub(crate) fn borrow(&mut self, context: &Context<'_>, flow: &mut Flow, segment: &Segment<'_>) -> bool {
         let Some(carrier) = &mut self.carrier else { return false };
         let State::Established(established) = &mut flow.state else { return false };
-        if segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) != flag::ACK {
-            return false;
-        }
         let from = context.from;
         let Some((halves, last, hop_limit)) = carrier.borrow(&flow.key, from) else { return false };
         let shift = if from == Side::UNTRUSTED { flow.shift.sequence } else { 0 };
         let (sender, receiver) = (&halves[from as usize], &halves[from.other() as usize]);
-        if !says_nothing_new(segment, segment.acknowledgement.wrapping_sub(shift), sender, receiver) {
+        if !changes_no_data(context, segment, segment.acknowledgement.wrapping_sub(shift), sender, receiver) {
             carrier.give(&flow.key, from, None);
             return false;
         }
@@ -350,7 +347,8 @@ impl Attempts {
             return Next::HandOver([false; 2]);
         }
         let is_busy = self.short_stays > 0 || !is_open;
-        let may_drain = self.pace.allows(context.now) && carrier.drains(key, DRAINED_ROOM_BYTES);
+        let kept = if context.settings.both_directions { 2 } else { 1 };
+        let may_drain = self.pace.allows(context.now) && carrier.drains(key, kept, DRAINED_ROOM_BYTES);
         if is_busy && self.since >= DRAIN_PACKETS && may_drain {
             self.drain = Some(Drain::begin(context.now, established, &self.pace));
         }
@@ -368,14 +366,29 @@ impl Attempts {
     }
 }
 
-/// Whether a segment from the host of `sender`, which ends no connection, has no data that is new,
-/// or will be refused for what it acknowledges.
-fn says_nothing_new(segment: &Segment<'_>, acknowledgement: u32, sender: &Numbers, receiver: &Numbers) -> bool {
+/// Whether a segment from the host of `sender` has no data that is new, or the engine will refuse it or
+/// turn it into a question, as what somebody sends who has only guessed the numbers.
+fn changes_no_data(
+    context: &Context<'_>,
+    segment: &Segment<'_>,
+    acknowledgement: u32,
+    sender: &Numbers,
+    receiver: &Numbers,
+) -> bool {
+    if segment.has(flag::SYN) {
+        // A trusted host may begin anew in the connection's place.
+        return context.from == Side::UNTRUSTED || !segment.opens();
+    }
+    if segment.has(flag::RST) {
+        return context.scrubs() && segment.sequence != sender.in_sequence;
+    }
+    let end = segment.end().wrapping_add(u32::from(segment.has(flag::FIN)));
     let oldest = receiver.unacknowledged.wrapping_sub(receiver.window_max);
     let is_refused = !is_within(acknowledgement, oldest, receiver.in_sequence);
-    let is_stale = ahead(sender.unacknowledged, segment.end()) >= 0;
-    let is_bare = segment.data().is_empty() && ahead(segment.sequence, sender.end()) <= 0;
-    is_refused || is_stale || is_bare
+    let is_stale = ahead(sender.unacknowledged, end) >= 0;
+    let is_outside = context.scrubs() && ahead(segment.sequence, sender.edge) > 1;
+    let is_bare = !segment.says() && ahead(segment.sequence, sender.end()) <= 0;
+    is_refused || is_stale || is_outside || is_bare
 }
 
 /// The state of a connection of which the program would carry `segment` and all that may follow.
