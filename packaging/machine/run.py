@@ -151,7 +151,7 @@ class Gateway(Case):
 
     def configure(self, on_exit, more=""):
         cards = f"trusted = \"{SECOND_CARD}\"\nuntrusted = \"{CARD}\"\n"
-        self.machines[1].put(self.file, f"[gate]\n{cards}on_exit = \"{on_exit}\"\n{more}[kernel]\ncarry = true\n")
+        self.machines[1].put(self.file, f"[gate]\n{cards}on_exit = \"{on_exit}\"\n{more}")
 
     def check_carried(self):
         """From Linux 6.11 on the kernel carries a stream past the daemon; before, the gateway says why it does not."""

@@ -82,8 +82,10 @@ impl Mirroring {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct InKernel {
-    /// Whether it carries clean segments of established connections.
-    pub(crate) carry: bool,
+    /// Whether it carries clean segments of established connections. Without it, where both cards are
+    /// of hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) carry: Option<bool>,
 }
 
 /// Fewer connections that are begun and not completed are no flood.

@@ -193,19 +193,18 @@ fn prepare(
     let mut ports = Ports { stack: port(plan, &gateway, Role::Trusted)?, wire: port(plan, &gateway, Role::Untrusted)? };
     let mut mirror = gate.mirror.as_ref().map(|_| port(plan, &gateway, Role::Mirror)).transpose()?;
     let tunnels = keep_tunnels([&mut ports.stack, &mut ports.wire].into_iter().chain(&mut mirror));
-    let carrier = plan.as_read.kernel.carry.then(|| carrier(plan, &gateway, &ports, &settings, null));
+    let carrier = carrier(plan, &gateway, &ports, &settings, null);
     let carries = match &carrier {
-        None => "no: kernel.carry is not set".to_owned(),
-        Some(Ok(_)) => "yes, clean segments of established connections".to_owned(),
-        Some(Err(why)) => format!("no: {why}"),
+        Ok(_) => "yes, clean segments of established connections".to_owned(),
+        Err(why) => format!("no: {why}"),
     };
     let probes = BTreeMap::from([("carries".to_owned(), carries), ("tunnels".to_owned(), tunnels)]);
     let follower = GatewayFollower::open(&gateway).map_err(|error| failed(plan, "following the cards", &error))?;
     let mut warnings = warnings(&gateway, null);
-    if let Some(Err(why)) = &carrier {
-        warnings.push(format!("the kernel carries no connection, though kernel.carry is set: {why}"));
+    if let (Some(true), Err(why)) = (plan.as_read.kernel.carry, &carrier) {
+        warnings.push(format!("the kernel carries no connection, though kernel.carry is true: {why}"));
     }
-    let carrier = carrier.and_then(Result::ok);
+    let carrier = carrier.ok();
     log_start(plan, &gateway, &warnings);
     let section = plan.as_read.pair.as_ref();
     let joined = section.zip(secret).map(|(section, secret)| paired::start::join(section, secret, &gateway));
@@ -299,6 +298,11 @@ fn carrier(
     if null {
         return Err("the null bump carries nothing".to_owned());
     }
+    match plan.as_read.kernel.carry {
+        Some(false) => return Err("kernel.carry is false".to_owned()),
+        Some(true) => {}
+        None => both_are_hardware(gateway)?,
+    }
     if plan.gate.mirror.is_some() || plan.as_read.pair.is_some() {
         return Err("a mirror, or the other gateway, has to hear of each segment".to_owned());
     }
@@ -306,6 +310,16 @@ fn carrier(
         return Err("by these rules the daemon has to see each segment".to_owned());
     }
     kernel::open(gateway, ports, settings).map_err(|error| error.to_string())
+}
+
+/// Whoever shares memory with this machine can change a frame after it was looked at, and who sends
+/// into a virtual device may be on the same machine.
+fn both_are_hardware(gateway: &Gateway) -> Result<(), String> {
+    let mut sides = gateway.cards.iter().filter(|card| card.role != Role::Mirror);
+    sides.find(|card| card.is_virtual).map_or(Ok(()), |card| {
+        let name = &card.name;
+        Err(format!("{name} is a virtual device; kernel.carry = true if nobody on this machine sends into it"))
+    })
 }
 
 /// What is allowed and yet worth knowing, one line each.

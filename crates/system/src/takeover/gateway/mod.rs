@@ -95,6 +95,9 @@ pub struct GatewayCard {
     pub mtu: u32,
     /// Whether it has a carrier.
     pub carrier: bool,
+    /// Whether the kernel makes it, as a bond, a TAP or the end of a cable between namespaces: no
+    /// card of this machine.
+    pub is_virtual: bool,
 }
 
 /// The cards of a gateway. Dropping it gives nothing back: nothing passes between them then. Who wants to give them back
@@ -310,7 +313,8 @@ fn bring_in(
     inside.change_link(&change).doing(interface, "turn the card on")?;
     let card = find(inside, kept)?.ok_or_else(gone)?;
     let carrier = card.has_carrier();
-    Ok(GatewayCard { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier })
+    let is_virtual = card.kind.is_some();
+    Ok(GatewayCard { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier, is_virtual })
 }
 
 /// The card, if it is in the namespace of `connection`.
