@@ -370,6 +370,9 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__site,policy)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__policy"
                 ;;
+            ringwall__subcmd__help__subcmd__site,recover)
+                cmd="ringwall__subcmd__help__subcmd__site__subcmd__recover"
+                ;;
             ringwall__subcmd__help__subcmd__site,refuse)
                 cmd="ringwall__subcmd__help__subcmd__site__subcmd__refuse"
                 ;;
@@ -658,6 +661,9 @@ _ringwall() {
             ringwall__subcmd__site,policy)
                 cmd="ringwall__subcmd__site__subcmd__policy"
                 ;;
+            ringwall__subcmd__site,recover)
+                cmd="ringwall__subcmd__site__subcmd__recover"
+                ;;
             ringwall__subcmd__site,refuse)
                 cmd="ringwall__subcmd__site__subcmd__refuse"
                 ;;
@@ -747,6 +753,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__site__subcmd__help,policy)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__policy"
+                ;;
+            ringwall__subcmd__site__subcmd__help,recover)
+                cmd="ringwall__subcmd__site__subcmd__help__subcmd__recover"
                 ;;
             ringwall__subcmd__site__subcmd__help,refuse)
                 cmd="ringwall__subcmd__site__subcmd__help__subcmd__refuse"
@@ -2455,7 +2464,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__site)
-            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore recover policy serve signer audit hosts forecast enforce operator repository"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2863,6 +2872,20 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__site__subcmd__policy__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__site__subcmd__recover)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -4223,7 +4246,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site)
-            opts="-h --log-json --help init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
+            opts="-h --log-json --help init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore recover policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4435,7 +4458,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__site__subcmd__help)
-            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore policy serve signer audit hosts forecast enforce operator repository help"
+            opts="init renew-authority issue renew list revoke token survey import pending approve refuse rekey rekey-shared backup restore recover policy serve signer audit hosts forecast enforce operator repository help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -4857,6 +4880,20 @@ _ringwall() {
         ringwall__subcmd__site__subcmd__help__subcmd__policy__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 5 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__help__subcmd__recover)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -6014,6 +6051,28 @@ _ringwall() {
             fi
             case "${prev}" in
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__site__subcmd__recover)
+            opts="-h --dir --identity --apply --anyway --json --log-json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

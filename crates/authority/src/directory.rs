@@ -28,6 +28,7 @@ mod issued;
 mod operators;
 mod policy;
 mod record;
+mod recovering;
 mod renewing;
 mod revoking;
 mod serving;
@@ -54,7 +55,7 @@ use crate::files::{self, Overwrite, Secrecy, Staged, sync_directory};
 use crate::limits::MAX_ISSUED;
 pub use crate::repository::Sharing;
 use crate::repository::etcd::Access;
-use crate::repository::{NewHost, SqliteStore, Standing, Store};
+use crate::repository::{NewHost, SqliteStore, Standing, Store, Subnet};
 use crate::site::{ForDhcp, ForSarp};
 use crate::{Bundle, Error, Random, Request, Site, random_bytes};
 
@@ -71,6 +72,7 @@ pub use operators::{
 pub use policy::{change_policy, policy, policy_file};
 use record::Lock;
 pub use record::Record;
+pub use recovering::{Brought, Missing, missing, recover};
 pub use renewing::{Given, Renewed, Terms, check_may_be_late};
 pub use revoking::{Revoked, is_revoked};
 pub use serving::apply;
@@ -402,7 +404,7 @@ impl Directory {
     ) -> Result<(Bundle, Option<Renewal>), Error> {
         let certificate = bundle.certificate().clone();
         let dhcp = self.for_dhcp(&certificate, request, random)?;
-        let Some(host) = as_new_host(&certificate, request) else {
+        let Some(host) = as_new_host(&certificate, request.subnets()) else {
             return Ok((self.site.bundle(certificate, None, dhcp)?.with_second_key_of(bundle), None));
         };
         let store = self.repository()?;
@@ -558,7 +560,7 @@ struct Renewal {
 }
 
 /// The host as the repository keeps it; none if S-ARP does not know its kind of key.
-fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHost> {
+fn as_new_host(certificate: &HostCertificate, subnets: &[Subnet]) -> Option<NewHost> {
     let (algorithm, key) = certificate.record_key()?;
     Some(NewHost {
         name: certificate.name().to_owned(),
@@ -569,7 +571,7 @@ fn as_new_host(certificate: &HostCertificate, request: &Request) -> Option<NewHo
         key: key.to_vec(),
         not_before_unix: certificate.not_before_unix(),
         not_after_unix: certificate.not_after_unix(),
-        subnets: request.subnets().to_vec(),
+        subnets: subnets.to_vec(),
     })
 }
 

@@ -68,6 +68,8 @@ pub enum Act {
     BackedUp,
     /// The site was made from such a copy.
     Restored,
+    /// What was done after such a copy, and hosts have brought back.
+    Recovered,
     /// Another certificate of the authority itself.
     AuthorityRenewed,
     /// An operator's certificate.
@@ -97,6 +99,7 @@ impl Act {
             Act::Repository => "repository",
             Act::BackedUp => "backed-up",
             Act::Restored => "restored",
+            Act::Recovered => "recovered",
             Act::AuthorityRenewed => "authority-renewed",
             Act::OperatorAdded => "operator-added",
             Act::OperatorRemoved => "operator-removed",

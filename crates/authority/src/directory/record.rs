@@ -10,7 +10,7 @@ use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
 
 use super::issued::{Cache, Certificate, Issued};
-use super::{CERTIFICATE, Directory, Entry, POLICY, REVOKED, acts, operators};
+use super::{CERTIFICATE, Directory, Entry, ISSUED, POLICY, RETIRED, REVOKED, acts, operators};
 use crate::audit::{self, Checked, Doubt, Kept, RefusedOrders};
 use crate::{Error, files};
 
@@ -68,6 +68,14 @@ impl Record {
     /// As there.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
         Ok(entries(&self.issued().recent()?, self.revocation_list()?.as_ref()))
+    }
+
+    /// Whether it has a certificate with this serial number, in hexadecimal digits.
+    #[must_use]
+    pub fn has(&self, serial: &str) -> bool {
+        let is_serial = !serial.is_empty() && serial.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let file = format!("{serial}.pem");
+        is_serial && [ISSUED, RETIRED].iter().any(|folder| self.path.join(folder).join(&file).exists())
     }
 
     /// As [`Directory::list_all`].

@@ -2,6 +2,8 @@
 //!
 //! The list is its own record: it is read, added to and signed anew. Certificates that have expired drop out of it.
 
+use std::collections::BTreeSet;
+
 use identity::Verified;
 use identity::certificate::HostCertificate;
 use identity::limits::MAX_REVOKED;
@@ -51,13 +53,17 @@ impl Directory {
         let before = self.revocation_list()?;
         let listed = |one: &HostCertificate| before.as_ref().is_some_and(|list| list.names(one));
         // Whatever a wrong clock has put away: it is good where clocks are right.
-        let live = self.issued().all()?.into_iter().filter(|one| one.not_after_unix() >= unix_s);
-        let meant: Vec<Certificate> = live.filter(|one| listed(one) || one.name() == name).collect();
-        if meant.len() > MAX_REVOKED {
+        let all = self.issued().all()?;
+        // Of those that a host has brought back from before a restoration nobody knows the end.
+        let known: BTreeSet<&[u8]> = all.iter().map(|one| one.serial()).collect();
+        let unknown = before.iter().flat_map(|list| list.serials()).filter(|serial| !known.contains(serial));
+        let live = all.iter().filter(|one| one.not_after_unix() >= unix_s);
+        let meant: Vec<&Certificate> = live.filter(|one| listed(one) || one.name() == name).collect();
+        let serials: Vec<&[u8]> = meant.iter().map(|one| one.serial()).chain(unknown).collect();
+        if serials.len() > MAX_REVOKED {
             return Err(Error::TooManyRevoked);
         }
         let issued_unix = before.as_ref().map_or(unix_s, |list| unix_s.max(list.issued_unix() + 1));
-        let serials: Vec<&[u8]> = meant.iter().map(|one| one.serial()).collect();
         let text = self.site.revocation_list(&serials, issued_unix)?;
         files::write(&self.path.join(REVOKED), &text, Secrecy::Public, Overwrite::Force)?;
         Ok(meant.iter().filter(|one| one.name() == name).count())

@@ -48,6 +48,9 @@ pub struct Report {
     /// Frames that were dropped, for whatever reason; a host of before does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
+    /// Of the site keys that it has; a host of before does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_key_generation: Option<u32>,
     /// End of its certificate.
     pub certificate_not_after_unix: u64,
     /// Who speaks in clear and was let in, although mode enforce would not have.

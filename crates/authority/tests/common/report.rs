@@ -23,6 +23,7 @@ pub(crate) fn report(made_unix_ms: u64) -> Report {
         sealed: 2,
         attacks_open: 0,
         attacks_opened: 1,
+        site_key_generation: Some(2),
         dropped: Some(12),
         certificate_not_after_unix: 1_800_000_000,
         breaks: vec![break_of(9, "tcp/9100", made_unix_ms)],

@@ -158,3 +158,55 @@ fn nothing_breaks(stage: &Stage, all: &[Guarded]) -> Outcome {
     assert_eq!(told["enforcing"], serde_json::json!(GUARDED), "{told}");
     Ok(())
 }
+
+/// The version of the policy in force, as the site has it.
+fn version(stage: &Stage) -> Result<Value, Failure> {
+    let shown: Value = serde_json::from_str(&stage.site.order("policy show --json")?).expect("JSON");
+    Ok(shown["version"].clone())
+}
+
+fn await_version(of: &Guarded, wanted: u64) -> Outcome {
+    process::until(&format!("{} has version {wanted}", of.host.name), PATIENCE, || {
+        report_all(std::slice::from_ref(of))?;
+        Ok(of.status()?["policy"]["version"] == wanted)
+    })
+}
+
+#[test]
+fn a_site_that_was_restored_takes_back_from_its_hosts_what_it_had_done() {
+    perform(&["a", "b", "c", PRINTER], |stage| {
+        stage.site.order("policy mode * observe")?;
+        let all = guard_all(stage)?;
+        let service = serve(stage)?;
+        report_all(&all)?;
+        let kept = stage.file("site.backup");
+        stage.site.order(&format!("backup {}", kept.display()))?;
+        let printer = stage.host(PRINTER);
+        stage.site.order(&format!("policy legacy add --ip {} --mac {}", printer.ip, printer.mac))?;
+        assert_eq!(version(stage)?, 2);
+        await_version(&all[2], 2)?;
+        service.stop(Signal::TERM);
+        fs::remove_dir_all(stage.site.directory()).expect("a site of our own");
+        stage.site.order(&format!("restore {}", kept.display()))?;
+        assert_eq!(version(stage)?, 1);
+
+        let service = serve(stage)?;
+        process::until("a host brings it", PATIENCE, || {
+            Ok(all[2].ask(&["report"])?.stdout.contains("has an older policy; it was brought the one in"))
+        })?;
+        let refused = stage.site.order("recover --apply").expect_err("one of three").to_string();
+        assert!(refused.contains("1 of 3 hosts have reported") && refused.contains("--anyway"), "{refused}");
+        report_all(&all)?;
+        let shown = stage.site.order("recover")?;
+        assert!(shown.contains("policy version 2 (here: 1), which c has"), "{shown}");
+        assert!(stage.site.order("hosts")?.contains("see `ringwall site recover`"));
+        stage.site.order("recover --apply")?;
+        assert!(!stage.site.order("hosts")?.contains("site recover"), "the site has it");
+        assert_eq!(version(stage)?, 2);
+        stage.site.order(&format!("policy legacy remove {}", printer.ip))?;
+        await_version(&all[2], 3)?;
+        assert!(stage.site.order("audit verify")?.contains("are whole"));
+        service.stop(Signal::TERM);
+        Ok(())
+    });
+}

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asking::{Proof, Way};
 use super::forecast::{now_unix_ms, unix_s};
-use super::gather;
+use super::{Report, gather};
 use crate::client::print_json;
 use crate::config::DEFAULT_FILE;
 use crate::failure::Failure;
@@ -26,6 +26,8 @@ pub(crate) const POLICY_PATH: &str = "/v1/policy";
 /// Where its list of revoked certificates is.
 pub(crate) const REVOKED_PATH: &str = "/v1/revoked";
 
+/// Where what the site has signed goes, if the service's is older.
+pub(crate) const NEWER_PATH: &str = "/v1/newer";
 /// Where a request for another certificate goes.
 pub(crate) const RENEWAL_PATH: &str = "/v1/renewal";
 /// Where a machine applies with a token; no certificate is shown there.
@@ -55,12 +57,13 @@ pub(crate) struct ReportArguments {
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let config = Config::load(&arguments.config)?;
     let report = gather::gather(&config.socket(), now_unix_ms())?;
-    if arguments.show {
-        return print_json(&report);
-    }
     let text = files::read(&config.host.identity)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::file(&config.host.identity, error, "enrol this host anew");
     let identity = HostIdentity::from_pem(&text).map_err(|error| wrong(&error))?;
+    let report = Report { site_key_generation: Some(identity.generation().0), ..report };
+    if arguments.show {
+        return print_json(&report);
+    }
     let credentials = Credentials::from_pem(&text, unix_s).map_err(|error| wrong(&error))?;
     let (address, service) = config.site.way(&arguments.config)?;
     let way = Way { address, service, proof: Proof::Certificate(credentials) };
@@ -73,7 +76,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     fetch_revoked(&way, &config, &identity, newest)
 }
 
-/// Puts a newer policy where the daemon looks for it. The authority's signature is what counts.
+/// Puts a newer policy where the daemon looks for it, or brings it to the service. The authority's
+/// signature is what counts.
 fn fetch_policy(way: &Way, config: &Config, identity: &HostIdentity, newest: Newest) -> Result<(), Failure> {
     let file = config.policy_file();
     let version = |text: &str| {
@@ -93,7 +97,8 @@ fn fetch_revoked(way: &Way, config: &Config, identity: &HostIdentity, newest: Ne
     fetch(way, REVOKED_PATH, file, newest.revoked_issued_unix, issued, "list of revoked certificates")
 }
 
-/// Fetches what `path` has into `file` if it is `newest`, and newer than what is there by `number`.
+/// Fetches what `path` has into `file` if it is `newest`, and newer than what is there by `number`. If
+/// that is newer, the site was restored from a backup, and it is brought to the service.
 fn fetch(
     way: &Way,
     path: &str,
@@ -102,8 +107,14 @@ fn fetch(
     number: impl Fn(&str) -> Option<u64>,
     what: &str,
 ) -> Result<(), Failure> {
-    let own = fs::read_to_string(file).ok().and_then(|text| number(&text));
-    if newest <= own {
+    let own_text = fs::read_to_string(file).unwrap_or_default();
+    let own = number(&own_text);
+    if newest < own {
+        way.ask(NEWER_PATH, Some(own_text.as_bytes()))?;
+        say!("the site's service has an older {what}; it was brought the one in {}", file.display());
+        return Ok(());
+    }
+    if newest == own {
         return Ok(());
     }
     let bytes = way.ask(path, None)?;

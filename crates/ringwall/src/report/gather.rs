@@ -49,6 +49,8 @@ pub(super) fn report(status: &Status, mut peers: Vec<Peer>, unix_ms: u64) -> Rep
         sealed: status.peers as u64,
         attacks_open: status.attacks.open.len() as u64,
         attacks_opened: status.attacks.opened,
+        // The daemon does not know it.
+        site_key_generation: None,
         dropped: Some(status.drops.values().fold(0, |sum: u64, count| sum.saturating_add(*count))),
         certificate_not_after_unix: status.identity.as_ref().map_or(0, |own| own.certificate_not_after_unix),
         breaks_left_out: (total - breaks.len()) as u64,

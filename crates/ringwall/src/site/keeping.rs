@@ -70,7 +70,8 @@ pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundi
     note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
     let name = directory.site().name();
     let text = format!(
-        "site {name} is in {}; hosts whose key was changed after the backup have to enrol again (`ringwall site rekey`)",
+        "site {name} is in {}; what was done after the backup comes back from hosts that report: see `ringwall site \
+         recover`",
         dir.display()
     );
     surroundings.print(*json, &json!({"site": name, "directory": dir}), &text)

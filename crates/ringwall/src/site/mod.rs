@@ -15,6 +15,7 @@ mod operate;
 mod operators;
 mod orders;
 mod policy;
+mod recovering;
 mod renewing;
 mod reported;
 mod repository;
@@ -48,6 +49,7 @@ use self::listing::ListArguments;
 pub(crate) use self::operate::{OperateArguments, Viewer, operate};
 use self::operators::OperatorCommand;
 use self::policy::PolicyCommand;
+use self::recovering::RecoverArguments;
 use self::renewing::RenewArguments;
 pub(crate) use self::reported::{Brief, BriefHost};
 use self::reported::{HostsArguments, SiteForecastArguments};
@@ -228,6 +230,16 @@ pub(crate) enum SiteCommand {
     /// Example: ringwall site restore /media/key/office.backup --dir /etc/ringwall/site
     #[command(verbatim_doc_comment)]
     Restore(RestoreArguments),
+    /// Take back from hosts what the site did after the backup that it was restored from
+    ///
+    /// Each host that reports to the site's service brings its certificate, and the policy and the
+    /// list of revoked certificates if the service has older ones. All of it is signed by the
+    /// authority. Without --apply it is shown. Site keys are no part of reports: give the identity
+    /// of a host that has the newest.
+    ///
+    /// Example: ringwall site recover --identity /etc/ringwall/identity.pem --apply
+    #[command(verbatim_doc_comment)]
+    Recover(RecoverArguments),
     /// Decide for all hosts at once who is admitted in clear, and how strict each is
     ///
     /// Each change makes and signs the next version of the policy, policy.pem beside the revocation
@@ -323,6 +335,7 @@ impl SiteCommand {
             SiteCommand::Rekey(arguments) => joining::rekey(&arguments, surroundings),
             SiteCommand::Backup(arguments) => keeping::backup(&arguments, surroundings),
             SiteCommand::Restore(arguments) => keeping::restore(&arguments, surroundings),
+            SiteCommand::Recover(arguments) => recovering::recover(&arguments, surroundings),
             SiteCommand::Policy(command) => command.run_in(surroundings),
             SiteCommand::Serve(arguments) => serve::serve(&arguments),
             SiteCommand::Signer(arguments) => signer::run(&arguments),

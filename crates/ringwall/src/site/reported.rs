@@ -129,10 +129,11 @@ pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<
         let value = serde_json::to_value(brief).map_err(Failure::new)?;
         return surroundings.print(true, &value, "");
     }
+    let brought = Reports::look(&arguments.dir)?.map_or(Ok(0), |reports| reports.count_brought())?;
     let hosts: Vec<Value> = told.enrolled.values().map(|entry| host_json(&told, entry, now_ms)).collect();
     let value = json!({
         "schema": HOSTS_SCHEMA, "schema_version": HOSTS_SCHEMA_VERSION, "policy_version": told.policy_version,
-        "hosts": hosts, "turned_away": refused,
+        "hosts": hosts, "turned_away": refused, "brought": brought,
     });
     let mut lines: Vec<String> = told.enrolled.values().map(|entry| host_line(&told, entry, now_ms)).collect();
     let fresh = told.enrolled.keys().filter(|name| told.fresh(name, now_ms).is_some()).count();
@@ -143,6 +144,10 @@ pub(super) fn hosts(arguments: &HostsArguments, surroundings: &mut Surroundings<
         refused.iter().map(|one| {
             format!("turned away: {} {}, last {}", one.count, one.reason, utc_text(one.last_unix_ms / 1000))
         }),
+    );
+    lines.extend(
+        (brought > 0)
+            .then(|| "hosts have what this site has signed and does not know: see `ringwall site recover`".to_owned()),
     );
     surroundings.print(arguments.json, &value, &lines.join("\n"))
 }

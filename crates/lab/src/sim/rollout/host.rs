@@ -289,6 +289,7 @@ impl Host {
             sealed: self.associations(at) as u64,
             attacks_open: 0,
             attacks_opened: 0,
+            site_key_generation: None,
             dropped: None,
             certificate_not_after_unix: identity.certificate().not_after_unix(),
             breaks_left_out: (total - breaks.len()) as u64,

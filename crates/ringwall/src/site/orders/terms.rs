@@ -82,6 +82,7 @@ pub(in crate::site) fn terms<'a>(command: &'a mut SiteCommand, step: Option<&Ste
         | SiteCommand::Rekey(_)
         | SiteCommand::Backup(_)
         | SiteCommand::Restore(_)
+        | SiteCommand::Recover(_)
         | SiteCommand::Serve(_)
         | SiteCommand::Signer(_)
         | SiteCommand::Operator(_)

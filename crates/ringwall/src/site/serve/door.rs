@@ -155,6 +155,7 @@ pub(super) struct Door {
     clerk: Clerk,
     signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
+    brought: Mutex<BTreeMap<String, Instant>>,
     renewed: Mutex<BTreeMap<String, Instant>>,
     applied: Mutex<BTreeMap<Who, Instant>>,
     ordered: Mutex<BTreeMap<String, Instant>>,
@@ -171,6 +172,7 @@ impl Door {
             clerk: Clerk::new(clerk),
             signed: Recent::default(),
             reported: Mutex::default(),
+            brought: Mutex::default(),
             renewed: Mutex::default(),
             applied: Mutex::default(),
             ordered: Mutex::default(),
@@ -264,6 +266,7 @@ impl Door {
         match wanted {
             Wanted::Policy => text(signed.policy),
             Wanted::Revoked => text(signed.revoked),
+            Wanted::Newer(bytes) => self.hand_on(host, bytes).map(|()| (JSON, b"{}".to_vec())),
             Wanted::Renewal(bytes) => {
                 check_pace(&self.renewed, host.name().to_owned(), RENEWAL_EVERY)?;
                 self.renew(Some(host.name().to_owned()), bytes)
@@ -280,9 +283,26 @@ impl Door {
     fn take(&self, host: &HostCertificate, bytes: &[u8]) -> Result<(), Refusal> {
         check_pace(&self.reported, host.name().to_owned(), REPORT_EVERY)?;
         let report = Box::new(Report::parse(bytes).map_err(Refusal::Report)?);
-        let question = Question::Keep { host: host.name().to_owned(), report };
+        let certificate = pem::encode(pem::CERTIFICATE, host.der()).to_string();
+        let (host, serial) = (host.name().to_owned(), host.serial_hex());
+        let question = Question::Keep { host, serial, certificate, report };
         match locked(&self.keeper).ask(&question) {
             Ok(Reply::Kept(Kept::Newest)) => Ok(()),
+            Ok(Reply::Kept(other)) => Err(Refusal::NotKept(other)),
+            _ => Err(Refusal::Silent),
+        }
+    }
+
+    /// Hands on what a host brings, which the keeper looks at.
+    fn hand_on(&self, host: &HostCertificate, bytes: Vec<u8>) -> Result<(), Refusal> {
+        let text = String::from_utf8(bytes).map_err(|_| Refusal::NotOfSite)?;
+        // A policy and a list come one behind the other.
+        let sort = text.lines().next().unwrap_or_default();
+        check_pace(&self.brought, format!("{} {sort:.32}", host.name()), REPORT_EVERY)?;
+        match locked(&self.keeper).ask(&Question::Bring { host: host.name().to_owned(), text }) {
+            Ok(Reply::Kept(Kept::Newest)) => Ok(()),
+            Ok(Reply::Kept(Kept::Older)) => Err(Refusal::NotNewer),
+            Ok(Reply::Kept(Kept::NotSigned)) => Err(Refusal::NotOfSite),
             Ok(Reply::Kept(other)) => Err(Refusal::NotKept(other)),
             _ => Err(Refusal::Silent),
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use authority::enrolment::by_service::APPLICATION_LEN_MAX;
+use identity::limits::MAX_PEM_LEN;
 
 use crate::report::BYTES_MAX;
 use crate::serving::http::{self, Fault, Head};
@@ -14,6 +15,8 @@ pub(super) enum Wanted {
     Report(Vec<u8>),
     Policy,
     Revoked,
+    /// To bring this, which the site has signed.
+    Newer(Vec<u8>),
     /// Another certificate, by this request for it.
     Renewal(Vec<u8>),
     /// What a token is for.
@@ -71,14 +74,15 @@ pub(super) enum Place {
     Report,
     Policy,
     Revoked,
+    Newer,
     Renewal,
     Enrolment,
     Order,
 }
 
 impl Place {
-    pub(super) const ALL: [Place; 6] =
-        [Place::Report, Place::Policy, Place::Revoked, Place::Renewal, Place::Enrolment, Place::Order];
+    pub(super) const ALL: [Place; 7] =
+        [Place::Report, Place::Policy, Place::Revoked, Place::Newer, Place::Renewal, Place::Enrolment, Place::Order];
 
     /// By which method, and where.
     pub(super) fn target(self) -> (&'static str, &'static str) {
@@ -86,6 +90,7 @@ impl Place {
             Place::Report => ("POST", crate::report::REPORT_PATH),
             Place::Policy => ("GET", crate::report::POLICY_PATH),
             Place::Revoked => ("GET", crate::report::REVOKED_PATH),
+            Place::Newer => ("POST", crate::report::NEWER_PATH),
             Place::Renewal => ("POST", crate::report::RENEWAL_PATH),
             Place::Enrolment => ("POST", crate::report::ENROLMENT_PATH),
             Place::Order => ("POST", crate::report::ORDER_PATH),
@@ -96,6 +101,7 @@ impl Place {
     pub(super) fn body_max(self) -> Option<usize> {
         match self {
             Place::Report => Some(BYTES_MAX),
+            Place::Newer => Some(MAX_PEM_LEN),
             Place::Renewal | Place::Enrolment | Place::Order => Some(APPLICATION_LEN_MAX),
             Place::Policy | Place::Revoked => None,
         }
@@ -108,6 +114,7 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Result<Wanted, BadReque
         Place::Report => Wanted::Report(body),
         Place::Policy => Wanted::Policy,
         Place::Revoked => Wanted::Revoked,
+        Place::Newer => Wanted::Newer(body),
         Place::Renewal => Wanted::Renewal(body),
         Place::Enrolment => Wanted::Enrolment(body),
         Place::Order => Wanted::Order(body),
@@ -182,7 +189,7 @@ mod tests {
     }
 
     /// A request, as a pattern.
-    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|renewal|enrolment|order) HTTP/1.1\r\n\
+    const REQUEST: &str = "(GET|POST) /v1/(report|policy|revoked|newer|renewal|enrolment|order) HTTP/1.1\r\n\
         (Content-Length: [0-9]{1,3}\r\n)?\r\n[a-z]{0,30}";
 
     proptest::proptest! {

@@ -14,8 +14,9 @@ use identity::HostIdentity;
 
 use super::super::orders::{NotHeard, Place, hear};
 use super::super::signer;
+use super::brought::{Brought, Sort};
 use super::kept::Reports;
-use super::{COMMAND, Duty, PORT, Question, Reply, ServeArguments, Task};
+use super::{COMMAND, Duty, Kept, PORT, Question, Reply, ServeArguments, Task};
 use crate::companion;
 use crate::failure::Failure;
 use crate::report::BYTES_MAX;
@@ -108,7 +109,11 @@ impl Keeper {
 
     fn answer(&self, question: Question) -> Option<Reply> {
         match question {
-            Question::Keep { host, report } => Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report))),
+            Question::Keep { host, serial, certificate, report } => {
+                self.look_at(&host, &serial, &certificate);
+                Some(Reply::Kept(self.reports.keep(&host, now_unix_ms(), &report)))
+            }
+            Question::Bring { host, text } => Some(Reply::Kept(self.bring(&host, &text))),
             Question::Policy => Some(Reply::Text(read(&self.directory.join(POLICY)))),
             Question::Revoked => Some(Reply::Text(read(&self.directory.join(REVOKED)))),
             Question::Count(counts) => {
@@ -118,6 +123,44 @@ impl Keeper {
                 None
             }
         }
+    }
+
+    /// Keeps a host's certificate of which the site's record does not know: it is of after the backup
+    /// that the site was restored from.
+    fn look_at(&self, host: &str, serial: &str, certificate: &str) {
+        let Ok(record) = Record::open(&self.directory) else { return };
+        if record.has(serial) {
+            return;
+        }
+        if let Some(brought) = Brought::certificate(record.anchor(), certificate) {
+            self.note(host, &brought);
+        }
+    }
+
+    /// Keeps what a host has brought, if the site has signed it and it is newer than what is here.
+    fn bring(&self, host: &str, text: &str) -> Kept {
+        let Ok(record) = Record::open(&self.directory) else { return Kept::Failed };
+        let Some(brought) = Brought::read(record.anchor(), text) else { return Kept::NotSigned };
+        let own = match brought.sort {
+            Sort::Policy => record.policy().map(|own| own.map(|policy| policy.version())),
+            _ => record.revocation_list().map(|own| own.map(|list| list.issued_unix())),
+        };
+        match own {
+            Ok(own) if own >= Some(brought.number) => Kept::Older,
+            _ => self.note(host, &brought),
+        }
+    }
+
+    fn note(&self, host: &str, brought: &Brought) -> Kept {
+        let kept = self.reports.bring(host, now_unix_ms(), brought);
+        if kept == Kept::Newest {
+            let what = brought.sort.word();
+            tracing::warn!(
+                "{host} has a {what} that the site has signed and does not know; see `ringwall site recover`"
+            );
+        }
+        // One that another host has brought before is as good.
+        if kept == Kept::Older { Kept::Newest } else { kept }
     }
 
     /// Whether it is time to look at what changes slowly.

@@ -10,6 +10,7 @@ use authority::rollout::told::Row;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::Kept;
+use super::brought::{Brought, Sort};
 use crate::failure::Failure;
 use crate::report::Report;
 
@@ -28,6 +29,10 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 const TABLES: &str = "CREATE TABLE host (name TEXT PRIMARY KEY, received_ms INTEGER NOT NULL, \
     made_ms INTEGER NOT NULL, report TEXT NOT NULL) WITHOUT ROWID; \
     CREATE TABLE refusal (word TEXT PRIMARY KEY, count INTEGER NOT NULL, last_ms INTEGER NOT NULL) WITHOUT ROWID;";
+
+/// Made also in a file of an earlier version, which does without it.
+const BROUGHT: &str = "CREATE TABLE IF NOT EXISTS brought (sort TEXT, name TEXT, number INTEGER NOT NULL, \
+    host TEXT NOT NULL, received_ms INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (sort, name)) WITHOUT ROWID";
 
 /// The database.
 pub(in crate::site) struct Reports {
@@ -53,7 +58,7 @@ fn unsigned(value: i64) -> u64 {
 
 impl Reports {
     /// Opens the database of the site in `directory`, which is made where it is not there.
-    pub(super) fn open(directory: &Path) -> Result<Reports, Failure> {
+    pub(in crate::site) fn open(directory: &Path) -> Result<Reports, Failure> {
         let file = directory.join(FILE);
         let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&file);
         made.map_err(|error| Failure::file(&file, error, "run this as root, and name the site with --dir"))?;
@@ -77,7 +82,7 @@ impl Reports {
     }
 
     /// Keeps `report` as the newest of `host`, if it is.
-    pub(super) fn keep(&self, host: &str, received_unix_ms: u64, report: &Report) -> Kept {
+    pub(in crate::site) fn keep(&self, host: &str, received_unix_ms: u64, report: &Report) -> Kept {
         self.try_keep(host, received_unix_ms, report).unwrap_or(Kept::Failed)
     }
 
@@ -94,6 +99,45 @@ impl Reports {
         let values = params![host, signed(received_unix_ms), signed(report.made_unix_ms), text];
         self.connection.execute(put, values)?;
         Ok(Kept::Newest)
+    }
+
+    /// Keeps what `host` has brought, if nobody has brought that or what is newer.
+    pub(in crate::site) fn bring(&self, host: &str, unix_ms: u64, brought: &Brought) -> Kept {
+        self.try_bring(host, unix_ms, brought).unwrap_or(Kept::Failed)
+    }
+
+    fn try_bring(&self, host: &str, unix_ms: u64, brought: &Brought) -> rusqlite::Result<Kept> {
+        if brought.sort == Sort::Certificate && self.count("brought")? >= HOSTS_MAX {
+            return Ok(Kept::Full);
+        }
+        let put = "INSERT INTO brought (sort, name, number, host, received_ms, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+            ON CONFLICT (sort, name) DO UPDATE SET number = excluded.number, host = excluded.host, \
+            received_ms = excluded.received_ms, text = excluded.text WHERE excluded.number > number";
+        let Brought { sort, name, number, text } = brought;
+        let values = params![sort.word(), name, signed(*number), host, signed(unix_ms), text];
+        let changed = self.connection.execute(put, values)?;
+        Ok(if changed > 0 { Kept::Newest } else { Kept::Older })
+    }
+
+    /// What was brought of one sort: who brought it, and what it is.
+    pub(in crate::site) fn brought(&self, sort: Sort) -> Result<Vec<(String, String)>, Failure> {
+        let read = || {
+            let text = "SELECT host, text FROM brought WHERE sort = ?1 ORDER BY number, name";
+            let mut query = self.connection.prepare(text)?;
+            let rows = query.query_map([sort.word()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(Failure::new)
+    }
+
+    /// How much was brought.
+    pub(in crate::site) fn count_brought(&self) -> Result<u64, Failure> {
+        self.count("brought").map_err(Failure::new)
+    }
+
+    /// Forgets all that was brought: the site has it now.
+    pub(in crate::site) fn forget_brought(&self) -> Result<(), Failure> {
+        self.connection.execute("DELETE FROM brought", []).map(drop).map_err(Failure::new)
     }
 
     /// So many more were turned away.
@@ -151,12 +195,12 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (number("application_id")?, number("user_version")?) {
-        (APPLICATION_ID, VERSION) => return Ok(()),
+        (APPLICATION_ID, VERSION) => return connection.execute_batch(BROUGHT),
         (0, 0) if tables == 0 => {}
         _ => return Err(rusqlite::Error::InvalidPath("it is another database, or of another version".into())),
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.execute_batch(&format!("BEGIN; {TABLES} COMMIT;"))?;
+    connection.execute_batch(&format!("BEGIN; {TABLES} {BROUGHT}; COMMIT;"))?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)
 }

@@ -7,8 +7,10 @@
 //! at a time to the keeper, and one to its clerk, who asks the signer.
 //!
 //! - `keeper.rs`: the keeper; `kept.rs`: its database; `door.rs`: the door; `http.rs`: requests and
-//!   answers; `refusal.rs`: why somebody is turned away. What doors have in common is in `serving/`.
+//!   answers; `refusal.rs`: why somebody is turned away; `brought.rs`: what hosts bring back to a
+//!   site that was restored. What doors have in common is in `serving/`.
 
+pub(super) mod brought;
 mod door;
 mod http;
 mod keeper;
@@ -66,8 +68,11 @@ struct Duty {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Question {
-    /// Keep this report of the host with this name, which it has proved.
-    Keep { host: String, report: Box<crate::report::Report> },
+    /// Keep this report of the host with this name, which it has proved by a certificate with this
+    /// serial number.
+    Keep { host: String, serial: String, certificate: String, report: Box<crate::report::Report> },
+    /// This host has brought something that the site has signed, in PEM.
+    Bring { host: String, text: String },
     /// The site's policy, as the file is.
     Policy,
     /// Its list of revoked certificates.
@@ -102,10 +107,12 @@ enum Reply {
 /// What became of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kept {
+pub(super) enum Kept {
     Newest,
     /// There is one that was made at that time or later.
     Older,
+    /// The site has not signed it.
+    NotSigned,
     /// There are as many hosts as are kept.
     Full,
     /// The disk is full, or the file is damaged.

@@ -19,6 +19,10 @@ pub(super) enum Refusal {
     Request(BadRequest),
     Report(BadReport),
     NotKept(Kept),
+    /// The service has it already, or what is newer.
+    NotNewer,
+    /// The site has not signed what was brought.
+    NotOfSite,
     /// He reports too often.
     TooOften,
     /// As many are being answered as may be, of all or of his address.
@@ -75,6 +79,8 @@ impl Refusal {
             Refusal::NotKept(Kept::Older) => "report-older",
             Refusal::NotKept(Kept::Full) => "too-many-hosts",
             Refusal::NotKept(_) => "not-kept",
+            Refusal::NotNewer => "not-newer",
+            Refusal::NotOfSite => "not-of-site",
             Refusal::TooOften => "too-often",
             Refusal::TooMany => "too-many",
             Refusal::Absent => "absent",
@@ -118,7 +124,8 @@ impl Refusal {
             Refusal::Request(bad) => bad.status(),
             Refusal::Report(BadReport::TooLong) => "413 Content Too Large",
             Refusal::Report(_) => "400 Bad Request",
-            Refusal::NotKept(Kept::Older) => "409 Conflict",
+            Refusal::NotKept(Kept::Older) | Refusal::NotNewer => "409 Conflict",
+            Refusal::NotOfSite => "400 Bad Request",
             Refusal::TooOften => "429 Too Many Requests",
             Refusal::Absent => "404 Not Found",
             Refusal::NotKept(_) | Refusal::TooMany | Refusal::Silent => "503 Service Unavailable",

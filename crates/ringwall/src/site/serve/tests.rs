@@ -1,6 +1,7 @@
 //! The door and its keeper in one process, over loopback, with clients that are who they say and
 //! others.
 
+mod brought;
 mod openapi;
 mod orders;
 

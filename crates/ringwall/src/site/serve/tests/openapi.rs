@@ -35,6 +35,8 @@ fn refusals() -> Vec<Refusal> {
         Refusal::NoSigner,
         Refusal::NoOperator,
         Refusal::NoHost,
+        Refusal::NotNewer,
+        Refusal::NotOfSite,
     ];
     all.extend(NotLetIn::ALL.map(Refusal::NotLetIn));
     all.extend(NotHeard::ALL.map(Refusal::NotHeard));
@@ -50,7 +52,7 @@ fn refusals() -> Vec<Refusal> {
             Refusal::NotLetIn(_) | Refusal::Revoked | Refusal::Request(_) | Refusal::Report(_) => {}
             Refusal::NotKept(_) | Refusal::TooOften | Refusal::TooMany | Refusal::Absent | Refusal::Silent => {}
             Refusal::NoSigner | Refusal::NotSigned(_) | Refusal::NotHeard(_) => {}
-            Refusal::NoOperator | Refusal::NoHost => {}
+            Refusal::NoOperator | Refusal::NoHost | Refusal::NotNewer | Refusal::NotOfSite => {}
         }
     }
     all
