@@ -116,6 +116,8 @@ pub const DRAIN_ROOM_MIN_BYTES: u32 = 512 << 10;
 /// What a connection that was drained may have under way at least, in bytes: it is one of the fast
 /// ones.
 pub const DRAINED_ROOM_BYTES: u32 = 1 << 20;
+/// What a half has under way that takes a shorter ring than a drained one.
+pub const SHORT_ROOM_MAX_BYTES: u32 = 128 << 10;
 /// Events that wait for whoever drains them.
 pub const EVENTS_MAX: usize = 1024;
 

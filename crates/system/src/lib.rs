@@ -11,6 +11,7 @@
 pub mod boundary;
 pub mod bpf;
 pub mod capture;
+pub mod card_features;
 pub mod clock;
 mod files;
 pub mod ingress;

@@ -188,7 +188,7 @@ impl Carrier {
         Carrier { drains: false, ..self }
     }
 
-    /// Whether the connection of `key` is to be drained, of which so many halves are kept and will have
+    /// Whether the connection of `key` is to be drained, of which so many halves will be kept and have
     /// so many bytes under way.
     pub(crate) fn drains(&self, key: &Key, halves: u32, room: u32) -> bool {
         let host = sources::untrusted(key);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{ENTRY_WORDS, PLACE_BITS};
 use crate::tcp::key::Key;
+use crate::tcp::serial::later;
 
 const KEY_WORDS: usize = 5;
 const SHIFTS: usize = 5;
@@ -78,9 +79,10 @@ impl Half {
         self.island.0 != self.island.1
     }
 
-    /// The number behind all that went on.
+    /// The number behind all that went on. Where it was read while the hole was filled, the island
+    /// may be the older of both.
     pub(crate) fn end(&self) -> u32 {
-        if self.has_island() { self.island.1 } else { self.in_sequence }
+        if self.has_island() { later(self.island.1, self.in_sequence) } else { self.in_sequence }
     }
 }
 

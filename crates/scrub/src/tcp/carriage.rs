@@ -12,6 +12,7 @@ use crate::fingerprint;
 use crate::keys::{self, Keys};
 use crate::limits::{
     CARRIED_FAR, CARRIED_OPEN_MAX_BYTES, CARRIED_PACKETS_MIN, CARRIED_STAYS_MAX, DRAIN_PACKETS, DRAINED_ROOM_BYTES,
+    SHORT_ROOM_MAX_BYTES,
 };
 use crate::settings::Settings;
 use crate::tcp::class::Class;
@@ -267,7 +268,8 @@ impl Carriage {
         if !attempts.follow(&flow.key, context.now) {
             return;
         }
-        let is_busy = match attempts.next(context, &flow.key, established, (segment, made), carrier) {
+        let long_halves = long_halves(context, flow, established);
+        let is_busy = match attempts.next(context, &flow.key, established, (segment, made), (carrier, long_halves)) {
             Next::Wait => return,
             Next::HandOver(is_busy) => is_busy,
         };
@@ -323,7 +325,7 @@ impl Attempts {
         key: &Key,
         established: &Established,
         (segment, made): (&mut Segment<'_>, &mut Vec<Made>),
-        carrier: &Carrier,
+        (carrier, long_halves): (&Carrier, u32),
     ) -> Next {
         let open = established.halves.each_ref().map(|half| half.in_sequence.wrapping_sub(half.unacknowledged));
         if let Some(drain) = &mut self.drain {
@@ -347,8 +349,7 @@ impl Attempts {
             return Next::HandOver([false; 2]);
         }
         let is_busy = self.short_stays > 0 || !is_open;
-        let kept = if context.settings.both_directions { 2 } else { 1 };
-        let may_drain = self.pace.allows(context.now) && carrier.drains(key, kept, DRAINED_ROOM_BYTES);
+        let may_drain = self.pace.allows(context.now) && carrier.drains(key, long_halves, DRAINED_ROOM_BYTES);
         if is_busy && self.since >= DRAIN_PACKETS && may_drain {
             self.drain = Some(Drain::begin(context.now, established, &self.pace));
         }
@@ -366,8 +367,8 @@ impl Attempts {
     }
 }
 
-/// Whether a segment from the host of `sender` has no data that is new, or the engine will refuse it or
-/// turn it into a question, as what somebody sends who has only guessed the numbers.
+/// Whether a segment from the host of `sender` changes nothing of what both have sent. It has nothing
+/// new, or somebody has guessed its numbers, and the engine refuses it or makes it a question.
 fn changes_no_data(
     context: &Context<'_>,
     segment: &Segment<'_>,
@@ -382,10 +383,16 @@ fn changes_no_data(
     if segment.has(flag::RST) {
         return context.scrubs() && segment.sequence != sender.in_sequence;
     }
-    let end = segment.end().wrapping_add(u32::from(segment.has(flag::FIN)));
+    // Without one a rule that is off may let it pass.
+    if !segment.has(flag::ACK) {
+        return false;
+    }
+    let has_fin = segment.has(flag::FIN);
+    let end = segment.end().wrapping_add(u32::from(has_fin));
     let oldest = receiver.unacknowledged.wrapping_sub(receiver.window_max);
     let is_refused = !is_within(acknowledgement, oldest, receiver.in_sequence);
-    let is_stale = ahead(sender.unacknowledged, end) >= 0;
+    // A believed host's FIN counts wherever it stands.
+    let is_stale = ahead(sender.unacknowledged, end) >= 0 && (context.scrubs() || !has_fin);
     let is_outside = context.scrubs() && ahead(segment.sequence, sender.edge) > 1;
     let is_bare = !segment.says() && ahead(segment.sequence, sender.end()) <= 0;
     is_refused || is_stale || is_outside || is_bare
@@ -412,6 +419,18 @@ fn clean<'f>(flow: &'f Flow, segment: &Segment<'_>) -> Option<&'f Established> {
     (may && is_usual).then_some(established)
 }
 
+/// Halves that are kept and take a long ring, also if they do not exhaust their window: one at least.
+fn long_halves(context: &Context<'_>, flow: &Flow, established: &Established) -> u32 {
+    let is_long = |side: usize| usual_room(flow.bytes.of(side), &established.halves[side]) > SHORT_ROOM_MAX_BYTES;
+    let both = context.settings.both_directions && is_long(0) && is_long(1);
+    if both { 2 } else { 1 }
+}
+
+/// What a half has under way at most: one that has sent little so far has little.
+fn usual_room(sent: u64, half: &Half) -> u32 {
+    u32::try_from(sent / 4).unwrap_or(u32::MAX).min(half.window_max)
+}
+
 /// What the program is told of a connection; `is_busy` as in [`Next::HandOver`].
 fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, is_busy: [bool; 2]) -> Option<Carried> {
     let State::Established(established) = &mut flow.state else { return None };
@@ -424,13 +443,11 @@ fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, is_bu
     for (side, half) in established.halves.iter_mut().enumerate() {
         halves[side] = half.numbers(if scrubs[side] { payload.min(half.mss) } else { payload });
         if scrubs[side] {
-            // A connection that has sent little so far has little under way.
-            let sent = u32::try_from(flow.bytes.of(side) / 4).unwrap_or(u32::MAX);
             let bytes = half.retained.as_mut().map(|retained| retained.bytes()).unwrap_or_default();
             if bytes.len() != half.in_sequence.wrapping_sub(half.unacknowledged) as usize {
                 return None;
             }
-            let usual = sent.min(half.window_max);
+            let usual = usual_room(flow.bytes.of(side), half);
             let room = if is_busy[side] {
                 Room { least: DRAINED_ROOM_BYTES, wanted: half.window_max.max(DRAINED_ROOM_BYTES) }
             } else {

@@ -38,7 +38,7 @@ mod record;
 mod report;
 mod retained;
 pub(crate) mod segment;
-mod serial;
+pub(crate) mod serial;
 mod shift;
 pub(crate) mod sources;
 mod stream;

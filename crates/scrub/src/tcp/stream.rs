@@ -25,7 +25,8 @@ use crate::tcp::work::Work;
 pub(crate) fn follow(work: &mut Work<'_, '_, '_>, sender: &mut Half) {
     let segment = &*work.segment;
     let mut end = segment.end();
-    if segment.has(flag::FIN) {
+    // What its peer has acknowledged is not the end: it is a duplicate of an earlier connection.
+    if segment.has(flag::FIN) && ahead(end, sender.unacknowledged) >= 0 {
         sender.fin = Fin::At(end);
         end = end.wrapping_add(1);
     }

@@ -57,6 +57,9 @@ pub(crate) struct Link {
     pub(crate) queue_len: u32,
     /// Driver kind of a virtual device.
     pub(crate) kind: Option<String>,
+    /// The bus at which its device is, such as pci; none where it has none (before Linux 5.14 in any
+    /// case).
+    pub(crate) bus: Option<String>,
     /// Index of the bridge, bond or VRF that it belongs to.
     pub(crate) master: Option<u32>,
     /// Index of the device in the same namespace that it sits on, or whose other end it is.
@@ -76,6 +79,11 @@ pub(crate) struct Elsewhere {
     pub(crate) namespace: u32,
 }
 
+/// Of `linux/if_link.h`, which libc does not have.
+const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
+/// Where Xen's host has the other ends of its machines' cards.
+const SHARED_BUS: &str = "xen-backend";
+
 impl Link {
     /// Reads a link message.
     pub(crate) fn parse(message: &Message) -> Option<Link> {
@@ -90,6 +98,7 @@ impl Link {
             flags: number(header.get(8..)?)?,
             queue_len: 0,
             kind: None,
+            bus: None,
             master: find_number(attributes, libc::IFLA_MASTER),
             below: find_number(attributes, libc::IFLA_LINK),
             elsewhere: None,
@@ -106,6 +115,7 @@ impl Link {
                 libc::IFLA_PERM_ADDRESS => link.permanent_mac = value.try_into().ok().map(MacAddress),
                 libc::IFLA_MTU => link.mtu = number(value)?,
                 libc::IFLA_TXQLEN => link.queue_len = number(value)?,
+                IFLA_PARENT_DEV_BUS_NAME => link.bus = Some(text(value)),
                 libc::IFLA_LINKINFO => {
                     link.kind = find(value, libc::IFLA_INFO_KIND).map(text);
                     link.vlan = vlan(value).filter(|_| link.kind.as_deref() == Some(VLAN_KIND));
@@ -124,6 +134,12 @@ impl Link {
     /// Whether it is an end of a cable between namespaces.
     pub(crate) fn is_veth(&self) -> bool {
         self.kind.as_deref() == Some(VETH_KIND)
+    }
+
+    /// Whether it has a driver and a device of its own: a card, or what a virtual machine has for one.
+    /// At the bus of Xen's host its other end is a machine on this one, with which it shares memory.
+    pub(crate) fn has_device(&self) -> bool {
+        self.kind.is_none() && self.bus.as_deref().is_some_and(|bus| bus != SHARED_BUS)
     }
 
     /// Whether it is made on top of others, whose hardware address it has, or by a program.

@@ -104,6 +104,7 @@ mod tests {
             mtu: 1500,
             flags: UP,
             queue_len: 1000,
+            bus: None,
             kind: kind.map(str::to_owned),
             master: None,
             below: None,

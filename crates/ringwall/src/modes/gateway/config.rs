@@ -82,8 +82,8 @@ impl Mirroring {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct InKernel {
-    /// Whether it carries clean segments of established connections. Without it, where both cards are
-    /// of hardware.
+    /// Whether it carries clean segments of established connections. Without it: where both cards
+    /// have a device of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) carry: Option<bool>,
 }

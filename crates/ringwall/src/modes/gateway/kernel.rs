@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use scrub::Settings;
 use scrub::carried::{Carrier, Words, layout};
 use system::bpf::{Instruction, Keys, Kind, Map, Program, Shape, Shared};
+use system::card_features;
 use system::ingress;
 use system::port::{PacketPort, Ports};
 use system::takeover::{Gateway, Role};
@@ -21,8 +22,13 @@ const NAME: &str = "ringwall_carry";
 /// Since then the kernel refuses super-frames whose checksum is to be made over something else than TCP,
 /// and has the hook for programs behind the sockets (Linux 6.6).
 const LINUX_MIN: (u32, u32) = (6, 11);
-/// There a thread of higher priority may come between the two programs.
-const REAL_TIME: &str = "/sys/kernel/realtime";
+/// Says if a thread of higher priority may come between the two programs: the words of a kernel for
+/// real time.
+const BUILD: &str = "/proc/sys/kernel/version";
+const REAL_TIME: [&str; 2] = ["PREEMPT_RT", "PREEMPT RT"];
+/// With this a card's segments come joined in a way that keeps the header of each, and only the
+/// first would be rewritten.
+const LISTS: &str = "rx-gro-list";
 
 /// Memory of a map, and what must stay open as long as it is used.
 #[derive(Debug)]
@@ -42,7 +48,13 @@ impl Words for Memory {
 /// # Errors
 /// The kernel is too old, or one for real time, or refuses the programs.
 pub(super) fn open(gateway: &Gateway, ports: &Ports<PacketPort>, settings: &Settings) -> io::Result<Carrier> {
-    usable(&read("/proc/sys/kernel/osrelease"), &read(REAL_TIME)).map_err(io::Error::other)?;
+    usable(&read("/proc/sys/kernel/osrelease"), &read(BUILD)).map_err(io::Error::other)?;
+    for card in gateway.cards.iter().filter(|card| card.role != Role::Mirror) {
+        if gateway.inside(|| card_features::is_active(&card.name, LISTS))?? {
+            let remedy = format!("switch it off (ethtool -K {} {LISTS} off) and start again", card.name);
+            return Err(io::Error::other(format!("{} joins segments by {LISTS}; {remedy}", card.name)));
+        }
+    }
     let index = |role| gateway.card(role).map(|card| card.index).ok_or(io::Error::from(io::ErrorKind::NotFound));
     let interfaces = [index(Role::Trusted)?, index(Role::Untrusted)?];
     let seed = u64::from_ne_bytes(*system::random::seed()?.first_chunk().unwrap_or(&[0; 8]));
@@ -64,15 +76,15 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-/// Whether a kernel of this release can carry segments; why not.
-fn usable(release: &str, real_time: &str) -> Result<(), String> {
+/// Whether a kernel of this release and build can carry segments; why not.
+fn usable(release: &str, build: &str) -> Result<(), String> {
     let mut numbers = release.trim().split(['.', '-', '+']).map_while(|number| number.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version < LINUX_MIN {
         let (major, minor) = LINUX_MIN;
         return Err(format!("Linux {major}.{minor} or newer is needed, and this is {}", release.trim()));
     }
-    if real_time.trim() == "1" {
+    if REAL_TIME.iter().any(|words| build.contains(words)) {
         return Err("this is a kernel for real time".to_owned());
     }
     Ok(())

@@ -301,7 +301,7 @@ fn carrier(
     match plan.as_read.kernel.carry {
         Some(false) => return Err("kernel.carry is false".to_owned()),
         Some(true) => {}
-        None => both_are_hardware(gateway)?,
+        None => have_devices(gateway)?,
     }
     if plan.gate.mirror.is_some() || plan.as_read.pair.is_some() {
         return Err("a mirror, or the other gateway, has to hear of each segment".to_owned());
@@ -313,10 +313,10 @@ fn carrier(
 }
 
 /// Whoever shares memory with this machine can change a frame after it was looked at, and who sends
-/// into a virtual device may be on the same machine.
-fn both_are_hardware(gateway: &Gateway) -> Result<(), String> {
+/// into a device without a driver of its own may be on the same machine.
+fn have_devices(gateway: &Gateway) -> Result<(), String> {
     let mut sides = gateway.cards.iter().filter(|card| card.role != Role::Mirror);
-    sides.find(|card| card.is_virtual).map_or(Ok(()), |card| {
+    sides.find(|card| !card.has_device).map_or(Ok(()), |card| {
         let name = &card.name;
         Err(format!("{name} is a virtual device; kernel.carry = true if nobody on this machine sends into it"))
     })

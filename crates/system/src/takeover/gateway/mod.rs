@@ -95,9 +95,9 @@ pub struct GatewayCard {
     pub mtu: u32,
     /// Whether it has a carrier.
     pub carrier: bool,
-    /// Whether the kernel makes it, as a bond, a TAP or the end of a cable between namespaces: no
-    /// card of this machine.
-    pub is_virtual: bool,
+    /// Whether it has a driver and a device of its own. A bond, a VLAN, a TAP and the end of a cable
+    /// between namespaces have none.
+    pub has_device: bool,
 }
 
 /// The cards of a gateway. Dropping it gives nothing back: nothing passes between them then. Who wants to give them back
@@ -313,8 +313,8 @@ fn bring_in(
     inside.change_link(&change).doing(interface, "turn the card on")?;
     let card = find(inside, kept)?.ok_or_else(gone)?;
     let carrier = card.has_carrier();
-    let is_virtual = card.kind.is_some();
-    Ok(GatewayCard { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier, is_virtual })
+    let has_device = card.has_device();
+    Ok(GatewayCard { role, name: card.name, index: card.index, mac: card.mac, mtu: card.mtu, carrier, has_device })
 }
 
 /// The card, if it is in the namespace of `connection`.
