@@ -247,7 +247,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l dir -d 'Where the site is kept' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l identity -d 'The identity of a host that has later site keys than the site: these are taken as well' -r -F
-complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l apply -d 'Take it; without this it is shown alone'
+complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l apply -d 'Take it; without this it is only shown'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l anyway -d 'Also while most hosts have not reported'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l json -d 'Print one JSON object'
 complete -c ringwall -n "__fish_ringwall_using_subcommand site; and __fish_seen_subcommand_from recover" -l log-json -d 'Writes the log as JSON'

@@ -1,4 +1,5 @@
-//! A site is lost and restored from an older backup: what it did after that comes back from its hosts.
+//! A site is lost and restored from an older backup: what it did after that comes back from its
+//! hosts.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 use std::fs;
@@ -141,19 +142,21 @@ fn what_was_done_after_the_backup_comes_back_from_hosts() {
         certificates: certificates.iter().map(String::as_str).collect(),
         identity: Some(&fresh_identity),
     };
+    // Somebody did not wait, and the site has a newer list than its hosts.
+    stage.site().revoke("desk-1", later + 99).expect("revoked");
     let mut site = stage.site();
-    let found = missing(&site, &brought).expect("read");
+    let found = recover(&mut site, &brought, later + 100).expect("recovered");
     assert_eq!(found.certificates.len(), 3, "the first of desk-1 is known");
     assert_eq!(found.policy.as_ref().map(|policy| policy.version()), Some(3));
-    recover(&mut site, &found, later + 100).expect("recovered");
-    assert!(missing(&stage.site(), &brought).expect("read").is_empty(), "there is nothing more");
+    assert!(missing(&stage.site(), &brought, later + 100).expect("read").is_empty(), "there is nothing more");
     assert!(matches!(Record::open(&stage.path()).expect("opened").check(None), Ok(Ok(_))), "each act is told");
 
     assert_eq!(stage.add_to_policy(93, later + 101), 4, "which hosts take for newer than theirs");
     assert_eq!((stage.standing(6), stage.standing(2)), (Some(Standing::Good), Some(Standing::Revoked)));
     stage.site().revoke("desk-3", later + 102).expect("revoked");
     assert!([&hosts[1], &unseen, &hosts[2], &fresh].iter().all(|text| stage.is_listed(text)), "also who is unknown");
-    assert!(!stage.is_listed(&joined) && !stage.is_listed(&renewed));
+    assert!(stage.is_listed(&renewed), "as desk-1 is revoked here");
+    assert!(!stage.is_listed(&joined));
     assert_eq!(stage.site().site().site_keys().newest().0.generation, change.generation);
     let again = stage.renew(&joined, later + 103).expect("a host of after the backup is renewed");
     assert_eq!(load(&again).generation(), change.generation);
@@ -174,17 +177,59 @@ fn nothing_older_and_nothing_of_another_site_is_taken() {
     assert!(later_foreign.generation() > Generation(0));
     let older =
         Brought { policy: Some(&policy), revoked: Some(&revoked), identity: Some(&identity), ..Brought::default() };
-    assert!(missing(&stage.site(), &older).expect("read").is_empty());
+    assert!(missing(&stage.site(), &older, START + 5000).expect("read").is_empty());
     let keys = Brought { identity: Some(&later_foreign), ..Brought::default() };
-    assert!(missing(&stage.site(), &keys).expect("read").is_empty());
+    assert!(missing(&stage.site(), &keys, START + 5000).expect("read").is_empty());
 
     other.add_to_policy(90, START + 1000);
     other.site().revoke("desk-1", START + 9000).expect("revoked");
     let (policy, revoked) = (other.text("policy.pem"), other.text("revoked.crl.pem"));
-    let refused = |brought: Brought<'_>| missing(&stage.site(), &brought).expect_err("foreign");
+    let refused = |brought: Brought<'_>| missing(&stage.site(), &brought, START + 9000).expect_err("foreign");
     assert!(matches!(refused(Brought { policy: Some(&policy), ..Brought::default() }), Error::Policy(_)));
     assert!(matches!(refused(Brought { revoked: Some(&revoked), ..Brought::default() }), Error::RevocationList(_)));
     let certificate = pem::encode(pem::CERTIFICATE, foreign.certificate().der());
     let brought = Brought { certificates: vec![&certificate], ..Brought::default() };
     assert!(matches!(refused(brought), Error::Recorded(_)));
+}
+
+#[test]
+fn a_repository_that_outlived_the_site_knows_better() {
+    let stage = Stage::set();
+    let [before, later] = [START + 1000, START + 5000];
+    stage.issue(1, before);
+    stage.site().backup(&stage.place.path().join("backup")).expect("kept");
+    let revoked = stage.issue(7, later);
+    let rekeyed = stage.issue(8, later);
+    stage.site().revoke("desk-7", later + 1).expect("revoked");
+    stage.site().revoke("desk-8", later + 1).expect("revoked");
+    let again = stage.issue(8, later + 10);
+    let (list, repository) = (stage.text("revoked.crl.pem"), fs::read(stage.path().join("hosts.db")).expect("there"));
+    stage.lose();
+    // As a cluster of etcd would.
+    fs::write(stage.path().join("hosts.db"), repository).expect("back");
+    let certificates = [&revoked, &rekeyed].map(|text| certificate(text));
+    let certificates: Vec<&str> = certificates.iter().map(String::as_str).collect();
+    let brought = Brought { certificates: certificates.clone(), ..Brought::default() };
+    recover(&mut stage.site(), &brought, later + 100).expect("recovered");
+    assert_eq!(stage.standing(7), Some(Standing::Revoked), "no list was brought");
+    let brought = Brought { certificates, revoked: Some(&list), ..Brought::default() };
+    recover(&mut stage.site(), &brought, later + 200).expect("recovered");
+    assert_eq!((stage.standing(7), stage.standing(8)), (Some(Standing::Revoked), Some(Standing::Good)));
+    assert!(!stage.is_listed(&again) && stage.is_listed(&rekeyed));
+}
+
+#[test]
+fn a_policy_of_the_same_version_is_made_the_next_one() {
+    let stage = Stage::set();
+    stage.site().backup(&stage.place.path().join("backup")).expect("kept");
+    assert_eq!(stage.add_to_policy(90, START + 1000), 1);
+    let policy = stage.text("policy.pem");
+    stage.lose();
+    assert_eq!(stage.add_to_policy(91, START + 2000), 1, "hosts have another one");
+    let brought = Brought { policy: Some(&policy), ..Brought::default() };
+    recover(&mut stage.site(), &brought, START + 3000).expect("recovered");
+    let taken = authority::directory::policy(&stage.site()).expect("read").expect("a policy");
+    assert_eq!(taken.version(), 2);
+    assert_eq!(taken.content().legacy.first().map(|host| host.ip), Some(Ipv4Addr::new(192, 0, 2, 90)));
+    assert!(missing(&stage.site(), &brought, START + 3000).expect("read").is_empty());
 }

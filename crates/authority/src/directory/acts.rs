@@ -24,16 +24,15 @@ pub(super) fn tell(directory: &Directory, deeds: &[Deed<'_>], unix_s: u64) -> Re
 
 /// The same of a certificate that is about to be recorded.
 pub(super) fn tell_of(directory: &Directory, act: Act, entry: &Entry) -> Result<(), Error> {
-    tell_of_at(directory, act, entry, issued_unix(entry))
+    tell(directory, &[(act, &entry.name, &detail(entry))], issued_unix(entry))
 }
 
-/// The same of one that was issued at another time than now.
-pub(super) fn tell_of_at(directory: &Directory, act: Act, entry: &Entry, unix_s: u64) -> Result<(), Error> {
+/// What is put down of a certificate.
+pub(super) fn detail(entry: &Entry) -> String {
     let addresses: Vec<String> = entry.addresses.iter().map(|address| address.to_string()).collect();
     let Entry { serial, role, mac, .. } = entry;
     let until = identity::certificate::utc_text(entry.not_after_unix);
-    let detail = format!("serial {serial} until {until}, {role}, {mac}, {}", addresses.join(" "));
-    tell(directory, &[(act, &entry.name, &detail)], unix_s)
+    format!("serial {serial} until {until}, {role}, {mac}, {}", addresses.join(" "))
 }
 
 pub(super) fn issued_unix(entry: &Entry) -> u64 {

@@ -1,12 +1,13 @@
-//! What a site that was restored takes back of what it did after the backup (record 0124). Hosts have
-//! it: each its own certificate, and all the policy, the revocation list and the site keys. What the
-//! authority has signed is believed whoever brings it.
+//! What a site that was restored takes back of what it did after the backup (record 0124). Hosts
+//! have it: each its own certificate, and all the policy, the revocation list and the site keys.
+//! What the authority has signed is believed whoever brings it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
 use identity::certificate::{HostCertificate, utc_text};
-use identity::policy::SitePolicy;
+use identity::limits::MAX_REVOKED;
+use identity::policy::{Content, SitePolicy};
 use identity::revocation::RevocationList;
 use identity::site_key::SiteKey;
 use identity::{HostIdentity, Succession, Verified, pem};
@@ -14,9 +15,13 @@ use identity::{HostIdentity, Succession, Verified, pem};
 use super::issued::Certificate;
 use super::{Directory, Entry, INDEX, ISSUED, POLICY, REVOKED, SITE_KEY, Sharing, acts, as_new_host, policy};
 use crate::Error;
-use crate::audit::Act;
+use crate::audit::{Act, Deed};
 use crate::files::{self, Overwrite, Secrecy};
 use crate::limits::MAX_ISSUED;
+use crate::repository::{HostEntry, Standing};
+
+/// Entries of the record that are written at once: each write waits for the disk.
+const TOLD_AT_ONCE: usize = 256;
 
 /// What hosts have brought, in PEM.
 #[derive(Debug, Default)]
@@ -34,13 +39,13 @@ pub struct Brought<'a> {
 /// What a site does not have of it.
 #[derive(Debug, Default)]
 pub struct Missing {
-    /// A newer policy.
+    /// A newer policy, or another one of the same version: hosts have it, and believe no other.
     pub policy: Option<Verified<SitePolicy>>,
-    /// A newer list.
+    /// A list that names certificates which the site's own does not.
     pub revoked: Option<Verified<RevocationList>>,
     /// Certificates of no record, by age.
     pub certificates: Vec<Verified<HostCertificate>>,
-    /// Site keys of a later generation.
+    /// Site keys of a later generation, or others of the same.
     pub site_keys: Option<Succession<SiteKey>>,
 }
 
@@ -57,7 +62,7 @@ impl Missing {
 /// # Errors
 /// What the authority has not signed: [`Error::Policy`], [`Error::RevocationList`],
 /// [`Error::Recorded`]; or what is wrong with a file.
-pub fn missing(directory: &Directory, brought: &Brought<'_>) -> Result<Missing, Error> {
+pub fn missing(directory: &Directory, brought: &Brought<'_>, unix_s: u64) -> Result<Missing, Error> {
     let anchor = directory.site.anchor();
     let read_policy = |text: &str| -> Result<Verified<SitePolicy>, Error> {
         anchor.verify_policy(&pem::single(text, pem::SITE_POLICY)?).map_err(Error::Policy)
@@ -68,102 +73,182 @@ pub fn missing(directory: &Directory, brought: &Brought<'_>) -> Result<Missing, 
     let read_certificate = |text: &&str| -> Result<Verified<HostCertificate>, Error> {
         anchor.verify_whenever(&pem::single(text, pem::CERTIFICATE)?).map_err(Error::Recorded)
     };
-    let own_version = policy(directory)?.map(|own| own.version());
-    let own_list = directory.revocation_list()?.map(|own| own.issued_unix());
-    let known: BTreeSet<String> = directory.issued().all()?.iter().map(|one| one.serial_hex()).collect();
+    let own = policy(directory)?;
+    let is_missing = |one: &Verified<SitePolicy>| {
+        own.as_ref().is_none_or(|own| one.version() >= own.version() && one.bytes() != own.bytes())
+    };
+    let all = directory.issued().all()?;
+    let known: BTreeSet<String> = all.iter().map(|one| one.serial_hex()).collect();
     let certificates = brought.certificates.iter().map(read_certificate).collect::<Result<Vec<_>, _>>()?;
     let mut certificates: Vec<_> = certificates.into_iter().filter(|one| !known.contains(&one.serial_hex())).collect();
     certificates.sort_by_key(|one| (one.not_before_unix(), one.serial_hex()));
     certificates.dedup_by_key(|one| one.serial_hex());
+    let revoked = brought.revoked.map(read_list).transpose()?;
+    let own_list = directory.revocation_list()?;
+    let adds = |list: &Verified<RevocationList>| !added(list, own_list.as_deref(), &all, unix_s).is_empty();
     Ok(Missing {
-        policy: brought.policy.map(read_policy).transpose()?.filter(|one| Some(one.version()) > own_version),
-        revoked: brought.revoked.map(read_list).transpose()?.filter(|one| Some(one.issued_unix()) > own_list),
+        policy: brought.policy.map(read_policy).transpose()?.filter(is_missing),
+        revoked: revoked.filter(adds),
         certificates,
         site_keys: brought.identity.and_then(|identity| later_keys(directory, identity)),
     })
 }
 
-fn later_keys(directory: &Directory, identity: &HostIdentity) -> Option<Succession<SiteKey>> {
-    let is_ours = directory.site.anchor().is_same_authority(identity.anchor());
-    let own = directory.site.site_keys().newest().0.generation;
-    (is_ours && identity.generation() > own).then(|| identity.site_keys().clone())
+/// The serial numbers that `list` has and `own` lacks, without those of certificates that are over:
+/// newer lists leave them out.
+fn added<'l>(
+    list: &'l RevocationList,
+    own: Option<&RevocationList>,
+    all: &[Certificate],
+    unix_s: u64,
+) -> Vec<&'l [u8]> {
+    let own: BTreeSet<&[u8]> = own.iter().flat_map(|own| own.serials()).collect();
+    let over: BTreeSet<&[u8]> =
+        all.iter().filter(|one| one.not_after_unix() < unix_s).map(|one| one.serial()).collect();
+    list.serials().filter(|serial| !own.contains(serial) && !over.contains(serial)).collect()
 }
 
-/// Takes `missing` into the site. What a crash leaves undone is done when it is called again.
+fn later_keys(directory: &Directory, identity: &HostIdentity) -> Option<Succession<SiteKey>> {
+    let is_ours = directory.site.anchor().is_same_authority(identity.anchor());
+    let (own, theirs) = (directory.site.site_keys(), identity.site_keys());
+    let (generation, later) = (own.newest().0.generation, theirs.newest().0.generation);
+    let is_other = later == generation && theirs.to_pem() != own.to_pem();
+    (is_ours && (later > generation || is_other)).then(|| theirs.clone())
+}
+
+/// Takes what is [missing](missing) into the site; what that was. What a crash leaves undone is done
+/// when it is called again.
 ///
 /// # Errors
-/// [`Error::SiteFull`], or what is wrong with a file or the repository.
-pub fn recover(directory: &mut Directory, missing: &Missing, unix_s: u64) -> Result<(), Error> {
+/// As of [`missing`]; [`Error::SiteFull`], [`Error::TooManyRevoked`], or what is wrong with a file or
+/// the repository.
+pub fn recover(directory: &mut Directory, brought: &Brought<'_>, unix_s: u64) -> Result<Missing, Error> {
     let _lock = directory.lock()?;
-    let folder = directory.path.join(ISSUED);
+    let missing = missing(directory, brought, unix_s)?;
     if directory.issued().recent()?.len() + missing.certificates.len() > MAX_ISSUED {
-        return Err(Error::SiteFull.with_file(&folder));
+        return Err(Error::SiteFull.with_file(&directory.path.join(ISSUED)));
     }
     // First: nobody who is on it is entered as a host.
-    if let Some(list) = &missing.revoked {
-        let detail = format!("of {}, with {} certificates", utc_text(list.issued_unix()), list.len());
-        acts::tell(directory, &[(Act::Recovered, "revocation list", &detail)], unix_s)?;
-        let text = pem::encode(pem::REVOCATION_LIST, list.der());
-        files::write(&directory.path.join(REVOKED), &text, Secrecy::Public, Overwrite::Force)?;
-    }
+    missing.revoked.as_ref().map_or(Ok(()), |list| join(directory, list, unix_s))?;
     take_in(directory, &missing.certificates, unix_s)?;
-    revoke_listed(directory, unix_s)?;
-    if let Some(policy) = &missing.policy {
-        acts::tell(directory, &[(Act::Recovered, &format!("policy version {}", policy.version()), "")], unix_s)?;
-        let text = pem::encode(pem::SITE_POLICY, policy.bytes());
-        files::write(&directory.path.join(POLICY), &text, Secrecy::Public, Overwrite::Force)?;
-    }
+    revoke_listed(directory)?;
+    list_revoked(directory, &missing.certificates, unix_s)?;
+    missing.policy.as_ref().map_or(Ok(()), |policy| replace_policy(directory, policy, unix_s))?;
     if let Some(keys) = &missing.site_keys {
         let about = format!("site key generation {}", keys.newest().0.generation);
         acts::tell(directory, &[(Act::Recovered, &about, "")], unix_s)?;
         files::write(&directory.path.join(SITE_KEY), &keys.to_pem(), Secrecy::Secret, Overwrite::Force)?;
         directory.site.share(keys.clone());
     }
-    Ok(())
+    Ok(missing)
+}
+
+/// Signs a list of what is on the site's own and on `list`, newer than both: the site may have
+/// revoked somebody since it was restored.
+fn join(directory: &Directory, list: &RevocationList, unix_s: u64) -> Result<(), Error> {
+    let own = directory.revocation_list()?;
+    let mut serials: Vec<&[u8]> = own.iter().flat_map(|own| own.serials()).collect();
+    serials.extend(added(list, own.as_deref(), &directory.issued().all()?, unix_s));
+    if serials.len() > MAX_REVOKED {
+        return Err(Error::TooManyRevoked);
+    }
+    let newest = own.iter().map(|own| own.issued_unix()).chain([list.issued_unix()]).max().unwrap_or_default();
+    let text = directory.site.revocation_list(&serials, unix_s.max(newest.saturating_add(1)))?;
+    let detail = format!("of {}, with {} certificates", utc_text(list.issued_unix()), list.len());
+    acts::tell(directory, &[(Act::Recovered, "revocation list", &detail)], unix_s)?;
+    files::write(&directory.path.join(REVOKED), &text, Secrecy::Public, Overwrite::Force)
+}
+
+/// Puts this policy into force. One of the site's own version is signed anew with the next: hosts
+/// have either.
+fn replace_policy(directory: &Directory, brought: &Verified<SitePolicy>, unix_s: u64) -> Result<(), Error> {
+    let is_rival = policy(directory)?.is_some_and(|own| own.version() == brought.version());
+    let version = brought.version() + u64::from(is_rival);
+    let signed = match is_rival {
+        true => &directory.site.policy(&Content { version, issued_unix: unix_s, ..brought.content().clone() })?,
+        false => brought,
+    };
+    acts::tell(directory, &[(Act::Recovered, &format!("policy version {version}"), "")], unix_s)?;
+    let text = pem::encode(pem::SITE_POLICY, signed.bytes());
+    files::write(&directory.path.join(POLICY), &text, Secrecy::Public, Overwrite::Force)
 }
 
 /// Enters certificates into record and repository, as issues do.
 fn take_in(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
-    if certificates.is_empty() {
-        return Ok(());
+    let folder = directory.path.join(ISSUED);
+    for part in certificates.chunks(TOLD_AT_ONCE) {
+        let entries: Vec<Entry> = part.iter().map(|one| Entry::of(one)).collect();
+        let details: Vec<String> = entries.iter().map(acts::detail).collect();
+        let deeds = entries.iter().zip(&details);
+        let deeds: Vec<Deed<'_>> = deeds.map(|(entry, detail)| (Act::Recovered, &*entry.name, &**detail)).collect();
+        acts::tell(directory, &deeds, unix_s)?;
+        enter_hosts(directory, part, unix_s)?;
+        for (certificate, entry) in part.iter().zip(&entries) {
+            let text = pem::encode(pem::CERTIFICATE, certificate.der());
+            files::write(&folder.join(format!("{}.pem", entry.serial)), &text, Secrecy::Public, Overwrite::Force)?;
+        }
     }
+    if !certificates.is_empty() {
+        let _nobody_reads_it = fs::remove_file(folder.join(INDEX));
+        directory.issued().index(&directory.list()?);
+    }
+    Ok(())
+}
+
+/// Enters the hosts of `certificates` into the repository, unless it knows better: a cluster outlives
+/// the site's directory.
+fn enter_hosts(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
     let (store, list) = (directory.repository()?, directory.revocation_list()?);
     let recent = directory.issued().recent()?;
     // They are sorted by age, here as there.
     let mut newest: HashMap<&str, u64> = recent.iter().map(|one| (one.name(), one.not_before_unix())).collect();
-    let folder = directory.path.join(ISSUED);
     for certificate in certificates {
-        let entry = Entry::of(certificate);
-        acts::tell_of_at(directory, Act::Recovered, &entry, unix_s)?;
         let is_listed = list.as_ref().is_some_and(|list| list.names(certificate));
         let before = newest.entry(certificate.name()).or_default();
-        if *before <= certificate.not_before_unix() && !is_listed && !certificate.is_leased() {
-            let subnets = store.by_name(certificate.name())?.map(|host| host.subnets).unwrap_or_default();
-            if let Some(host) = as_new_host(certificate, &subnets) {
-                store.add(&host, Sharing::Allowed, unix_s)?;
-            }
-            *before = certificate.not_before_unix();
+        if *before > certificate.not_before_unix() || is_listed || certificate.is_leased() {
+            continue;
         }
-        let text = pem::encode(pem::CERTIFICATE, certificate.der());
-        files::write(&folder.join(format!("{}.pem", entry.serial)), &text, Secrecy::Public, Overwrite::Force)?;
+        *before = certificate.not_before_unix();
+        let known = store.by_name(certificate.name())?;
+        let knows_better = |host: &HostEntry| {
+            host.not_before_unix >= certificate.not_before_unix() || host.standing == Standing::Revoked
+        };
+        if known.as_ref().is_some_and(knows_better) {
+            continue;
+        }
+        let subnets = known.map(|host| host.subnets).unwrap_or_default();
+        if let Some(host) = as_new_host(certificate, &subnets) {
+            store.add(&host, Sharing::Allowed, unix_s)?;
+        }
     }
-    let _nobody_reads_it = fs::remove_file(folder.join(INDEX));
-    directory.issued().index(&directory.list()?);
     Ok(())
 }
 
-/// The repository says of each host whose good certificates are all on the list that it is revoked.
-fn revoke_listed(directory: &Directory, unix_s: u64) -> Result<(), Error> {
+/// The repository says of each host whose newest certificate is on the list that it is revoked, as
+/// long as it knows of none that is newer. One that is over counts too: it may come back late.
+fn revoke_listed(directory: &Directory) -> Result<(), Error> {
     let Some(list) = directory.revocation_list()? else { return Ok(()) };
     let recent = directory.issued().recent()?;
-    let live: Vec<&Certificate> = recent.iter().filter(|one| one.not_after_unix() >= unix_s).collect();
-    let names = |is_listed: bool| {
-        let those = live.iter().filter(|one| list.names(one) == is_listed);
-        those.map(|one| one.name()).collect::<BTreeSet<&str>>()
-    };
     let store = directory.repository()?;
-    for name in names(true).difference(&names(false)) {
-        store.revoke(name)?;
+    // They are sorted by name and then by age.
+    let newest = recent.chunk_by(|one, other| one.name() == other.name()).filter_map(<[_]>::last);
+    for certificate in newest.filter(|one| list.names(one)) {
+        let known = store.by_name(certificate.name())?;
+        if known.is_some_and(|host| host.not_before_unix <= certificate.not_before_unix()) {
+            store.revoke(certificate.name())?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what was brought of a host that is revoked here: since the restoration, or before the
+/// backup, and then it was let in again later. Which of both nobody can say.
+fn list_revoked(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
+    let store = directory.repository()?;
+    for name in certificates.iter().map(|one| one.name()).collect::<BTreeSet<&str>>() {
+        if store.by_name(name)?.is_some_and(|host| host.standing == Standing::Revoked) {
+            directory.take_back(name, unix_s)?;
+        }
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::client::print_json;
 use crate::config::DEFAULT_FILE;
 use crate::failure::Failure;
 use crate::modes::file::Config;
-use crate::output::say;
+use crate::output::{complain, say};
 
 /// Where reports go.
 pub(crate) const REPORT_PATH: &str = "/v1/report";
@@ -40,6 +40,30 @@ pub(crate) const ORDER_PATH: &str = "/v1/order";
 pub(crate) struct Newest {
     pub(crate) policy_version: Option<u64>,
     pub(crate) revoked_issued_unix: Option<u64>,
+    /// What others have brought, which nobody has to bring again.
+    #[serde(flatten)]
+    pub(crate) brought: NewestBrought,
+}
+
+/// The newest that hosts have [brought](NEWER_PATH) to the service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct NewestBrought {
+    #[serde(default)]
+    pub(crate) brought_policy_version: Option<u64>,
+    #[serde(default)]
+    pub(crate) brought_revoked_issued_unix: Option<u64>,
+}
+
+impl NewestBrought {
+    /// One more of them.
+    pub(crate) fn add_policy(&mut self, version: u64) {
+        self.brought_policy_version = self.brought_policy_version.max(Some(version));
+    }
+
+    /// Likewise of a list.
+    pub(crate) fn add_revoked(&mut self, issued_unix: u64) {
+        self.brought_revoked_issued_unix = self.brought_revoked_issued_unix.max(Some(issued_unix));
+    }
 }
 
 /// Options of `ringwall report`
@@ -57,13 +81,15 @@ pub(crate) struct ReportArguments {
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let config = Config::load(&arguments.config)?;
     let report = gather::gather(&config.socket(), now_unix_ms())?;
-    let text = files::read(&config.host.identity)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::file(&config.host.identity, error, "enrol this host anew");
-    let identity = HostIdentity::from_pem(&text).map_err(|error| wrong(&error))?;
-    let report = Report { site_key_generation: Some(identity.generation().0), ..report };
     if arguments.show {
-        return print_json(&report);
+        // Who may not read the identity is shown the rest.
+        let identity = files::read(&config.host.identity).ok().and_then(|text| HostIdentity::from_pem(&text).ok());
+        return print_json(&with_generation(report, identity.as_ref()));
     }
+    let text = files::read(&config.host.identity)?;
+    let identity = HostIdentity::from_pem(&text).map_err(|error| wrong(&error))?;
+    let report = with_generation(report, Some(&identity));
     let credentials = Credentials::from_pem(&text, unix_s).map_err(|error| wrong(&error))?;
     let (address, service) = config.site.way(&arguments.config)?;
     let way = Way { address, service, proof: Proof::Certificate(credentials) };
@@ -72,49 +98,64 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let newest: Newest =
         newest.map_err(|error| Failure::new(format!("the site's service: {error}; use one version")))?;
     say!("reported to {address}");
-    fetch_policy(&way, &config, &identity, newest)?;
-    fetch_revoked(&way, &config, &identity, newest)
+    // One that fails keeps no host from the other.
+    let policy = exchange_policy(&way, &config, &identity, newest);
+    policy.and(exchange_revoked(&way, &config, &identity, newest))
+}
+
+fn with_generation(report: Report, identity: Option<&HostIdentity>) -> Report {
+    Report { site_key_generation: identity.map(|identity| identity.generation().0), ..report }
 }
 
 /// Puts a newer policy where the daemon looks for it, or brings it to the service. The authority's
 /// signature is what counts.
-fn fetch_policy(way: &Way, config: &Config, identity: &HostIdentity, newest: Newest) -> Result<(), Failure> {
+fn exchange_policy(way: &Way, config: &Config, identity: &HostIdentity, newest: Newest) -> Result<(), Failure> {
     let file = config.policy_file();
     let version = |text: &str| {
         let bytes = pem::single(text, pem::SITE_POLICY).ok()?;
         identity.anchor().verify_policy(&bytes).ok().map(|policy| policy.version())
     };
-    fetch(way, POLICY_PATH, &file, newest.policy_version, version, "policy")
+    let theirs = Theirs { newest: newest.policy_version, brought: newest.brought.brought_policy_version };
+    exchange(way, POLICY_PATH, &file, theirs, version, "policy")
 }
 
 /// Likewise a newer list, where one is followed; elsewhere peers give it.
-fn fetch_revoked(way: &Way, config: &Config, identity: &HostIdentity, newest: Newest) -> Result<(), Failure> {
+fn exchange_revoked(way: &Way, config: &Config, identity: &HostIdentity, newest: Newest) -> Result<(), Failure> {
     let Some(file) = &config.cll.revocation_list else { return Ok(()) };
     let issued = |text: &str| {
         let der = pem::single(text, pem::REVOCATION_LIST).ok()?;
         identity.anchor().verify_revocation_list(&der).ok().map(|list| list.issued_unix())
     };
-    fetch(way, REVOKED_PATH, file, newest.revoked_issued_unix, issued, "list of revoked certificates")
+    let theirs = Theirs { newest: newest.revoked_issued_unix, brought: newest.brought.brought_revoked_issued_unix };
+    exchange(way, REVOKED_PATH, file, theirs, issued, "list of revoked certificates")
 }
 
-/// Fetches what `path` has into `file` if it is `newest`, and newer than what is there by `number`. If
-/// that is newer, the site was restored from a backup, and it is brought to the service.
-fn fetch(
+/// How new the service's is, and what others have brought to it.
+struct Theirs {
+    newest: Option<u64>,
+    brought: Option<u64>,
+}
+
+/// Fetches what `path` has into `file` if it is newer than what is there by `number`. If what is
+/// there is newer, the site was restored from a backup, and it is brought to the service.
+fn exchange(
     way: &Way,
     path: &str,
     file: &Path,
-    newest: Option<u64>,
+    Theirs { newest, brought }: Theirs,
     number: impl Fn(&str) -> Option<u64>,
     what: &str,
 ) -> Result<(), Failure> {
     let own_text = fs::read_to_string(file).unwrap_or_default();
     let own = number(&own_text);
-    if newest < own {
-        way.ask(NEWER_PATH, Some(own_text.as_bytes()))?;
-        say!("the site's service has an older {what}; it was brought the one in {}", file.display());
-        return Ok(());
+    if newest < own && brought < own {
+        match way.answer(NEWER_PATH, Some(own_text.as_bytes()))? {
+            (200, _) => say!("the site's service has an older {what}; it was brought the one in {}", file.display()),
+            // It is of an earlier version, or may have got it at this moment.
+            (status, body) => complain(format_args!("{}", way.refused(status, &body))),
+        }
     }
-    if newest == own {
+    if newest <= own {
         return Ok(());
     }
     let bytes = way.ask(path, None)?;

@@ -14,8 +14,8 @@ mod gather;
 pub(crate) use asking::{Proof, RETRY_AFTER, Way};
 pub(crate) use authority::rollout::report::{BREAKS_MAX, BYTES_MAX, BadReport, Break, BreakUse, Report, USES_MAX};
 pub(crate) use command::{
-    ENROLMENT_PATH, NEWER_PATH, Newest, ORDER_PATH, POLICY_PATH, RENEWAL_PATH, REPORT_PATH, REVOKED_PATH,
-    ReportArguments, report,
+    ENROLMENT_PATH, NEWER_PATH, Newest, NewestBrought, ORDER_PATH, POLICY_PATH, RENEWAL_PATH, REPORT_PATH,
+    REVOKED_PATH, ReportArguments, report,
 };
 pub(crate) use forecast::{ForecastArguments, forecast, unix_s};
 

@@ -70,8 +70,8 @@ pub(super) fn restore(arguments: &RestoreArguments, surroundings: &mut Surroundi
     note(&directory, Act::Restored, &file.display().to_string(), lost, surroundings.unix_s)?;
     let name = directory.site().name();
     let text = format!(
-        "site {name} is in {}; what was done after the backup comes back from hosts that report: see `ringwall site \
-         recover`",
+        "site {name} is in {}; before you change anything, take back what was done after the backup: `ringwall site \
+         recover`; operators and keys of hosts are as they were then",
         dir.display()
     );
     surroundings.print(*json, &json!({"site": name, "directory": dir}), &text)

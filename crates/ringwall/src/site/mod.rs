@@ -232,10 +232,10 @@ pub(crate) enum SiteCommand {
     Restore(RestoreArguments),
     /// Take back from hosts what the site did after the backup that it was restored from
     ///
-    /// Each host that reports to the site's service brings its certificate, and the policy and the
-    /// list of revoked certificates if the service has older ones. All of it is signed by the
-    /// authority. Without --apply it is shown. Site keys are no part of reports: give the identity
-    /// of a host that has the newest.
+    /// Hosts that report to the site's service bring their certificates. They bring the policy and
+    /// the list of revoked certificates as well, if the service has older ones. All of it is signed
+    /// by the authority. Site keys are no part of reports: give the identity of a host that has the
+    /// newest. Revoke nobody and change no policy before this.
     ///
     /// Example: ringwall site recover --identity /etc/ringwall/identity.pem --apply
     #[command(verbatim_doc_comment)]

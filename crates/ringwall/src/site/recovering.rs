@@ -1,8 +1,9 @@
-//! `ringwall site recover`: what the site did after the backup from which it was restored comes back
-//! from its hosts (record 0124).
+//! `ringwall site recover`: what the site did after the backup from which it was restored comes
+//! back from its hosts (record 0124).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use authority::Directory;
 use authority::directory::{Brought, Missing, missing, policy, recover as take_back};
@@ -28,7 +29,7 @@ pub(crate) struct RecoverArguments {
     /// The identity of a host that has later site keys than the site: these are taken as well
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
-    /// Take it; without this it is shown alone
+    /// Take it; without this it is only shown
     #[arg(long)]
     apply: bool,
     /// Also while most hosts have not reported
@@ -57,7 +58,7 @@ pub(super) fn recover(arguments: &RecoverArguments, surroundings: &mut Surroundi
         certificates: certificates.iter().map(|(_, text)| text.as_str()).collect(),
         identity: identity.as_ref(),
     };
-    let found = missing(&directory, &brought)?;
+    let found = missing(&directory, &brought, surroundings.unix_s)?;
     let by = |of: &[(String, String)]| of.last().map(|(host, _)| host.clone()).unwrap_or_default();
     let rows = reports.all()?;
     let view = View {
@@ -69,7 +70,10 @@ pub(super) fn recover(arguments: &RecoverArguments, surroundings: &mut Surroundi
     let is_taken = *apply && !view.found.is_empty();
     if is_taken {
         view.heard.check(*anyway)?;
-        take_back(&mut directory, &view.found, surroundings.unix_s)?;
+    }
+    if *apply {
+        // Also where nothing is missing: an earlier attempt may have ended in the middle.
+        take_back(&mut directory, &brought, surroundings.unix_s)?;
         reports.forget_brought()?;
     }
     surroundings.print(*json, &view.json(is_taken), &view.lines(is_taken).join("\n"))
@@ -101,29 +105,36 @@ impl Own {
     }
 }
 
+/// A host whose newest certificate is over for longer is taken for one that is gone.
+const GONE_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
 /// Who has said what he has.
 struct Heard {
-    /// Hosts with a good certificate, here or brought.
+    /// Hosts whose newest certificate, here or brought, is not taken back or long over.
     hosts: usize,
     /// Of these, those that have reported.
     reported: usize,
     /// Of these, those with later site keys than are here or are being taken.
     with_later_keys: usize,
+    /// The newest policy that one of these says it has.
+    policy: Option<u64>,
 }
 
 impl Heard {
     fn of(directory: &Directory, found: &Missing, rows: &[Row], unix_s: u64) -> Result<Heard, Failure> {
         let is_listed = |serial: &str| found.revoked.as_ref().is_some_and(|list| list.names_serial(serial));
-        let recorded = directory.list()?.into_iter().filter(|one| one.is_live(unix_s));
+        let is_here = |until: u64| until.saturating_add(GONE_AFTER.as_secs()) >= unix_s;
+        let recorded = directory.list()?.into_iter().filter(|one| !one.revoked && is_here(one.not_after_unix));
         let recorded = recorded.map(|one| (one.serial, one.name));
-        let live = found.certificates.iter().filter(|one| one.not_after_unix() >= unix_s);
-        let both = recorded.chain(live.map(|one| (one.serial_hex(), one.name().to_owned())));
+        let other = found.certificates.iter().filter(|one| is_here(one.not_after_unix()));
+        let both = recorded.chain(other.map(|one| (one.serial_hex(), one.name().to_owned())));
         let hosts: BTreeSet<String> = both.filter(|(serial, _)| !is_listed(serial)).map(|(_, name)| name).collect();
         let reported = rows.iter().filter(|row| hosts.contains(&row.host));
         let keys = found.site_keys.as_ref().unwrap_or(directory.site().site_keys());
         let own = keys.newest().0.generation.0;
         let with_later_keys = reported.clone().filter(|row| row.report.site_key_generation > Some(own)).count();
-        Ok(Heard { hosts: hosts.len(), reported: reported.count(), with_later_keys })
+        let policy = reported.clone().filter_map(|row| row.report.policy.version).max();
+        Ok(Heard { hosts: hosts.len(), reported: reported.count(), with_later_keys, policy })
     }
 
     /// What nobody has brought yet stays lost, so most hosts are waited for.
@@ -174,6 +185,14 @@ impl View {
             let hosts = count(heard.with_later_keys, "host");
             lines.push(format!("later site keys at {hosts}; give the identity of one with --identity"));
         }
+        let newest = found.policy.as_ref().map(|policy| policy.version()).max(own.policy);
+        lines.extend(heard.policy.filter(|version| Some(*version) > newest).map(|version| {
+            format!("a host has policy version {version}, which none has brought: update Ringwall there")
+        }));
+        if is_taken && (!found.certificates.is_empty() || found.site_keys.is_some()) {
+            lines
+                .push("run `ringwall site rekey-shared`: what hosts prove themselves with is of the backup".to_owned());
+        }
         lines.push(match (found.is_empty(), is_taken) {
             (true, _) => "nothing that hosts have brought is newer than what is here".to_owned(),
             (false, true) => "all of it is taken".to_owned(),
@@ -210,8 +229,8 @@ mod tests {
     use super::*;
     use crate::report::tests::report;
 
-    /// A site that was lost after a host had joined, another one was revoked and the policy changed;
-    /// and what the last state of it was.
+    /// A site that was lost after hosts had joined, one was revoked and the policy changed; and what
+    /// it had signed last.
     fn restored() -> (tempfile::TempDir, [String; 2]) {
         let place = new_site();
         let issue = |number: u8| {
@@ -264,7 +283,8 @@ mod tests {
         assert!(lines[2].starts_with("revocation list of ") && lines[2].contains(" with 1 certificate "), "{shown}");
         assert_eq!(lines[3], "1 certificate of 1 host, such as d3");
         assert_eq!(lines[4], "later site keys at 1 host; give the identity of one with --identity");
-        assert_eq!(lines[5], "all of it is newer than what is here; --apply takes it");
+        assert_eq!(lines[5], "a host has policy version 3, which none has brought: update Ringwall there");
+        assert_eq!(lines[6], "all of it is newer than what is here; --apply takes it");
         let early = run(place.path(), "site recover --dir @/site --apply").expect_err("too few");
         assert!(early.contains("1 of 2 hosts have reported") && early.contains("--anyway"), "{early}");
         assert!(!place.path().join("site/policy.pem").exists());

@@ -36,14 +36,19 @@ pub(in crate::site) struct Brought {
 }
 
 impl Brought {
-    /// The policy or the list in `text`, if the authority has signed it.
+    /// The policy or the list in `text`, if the authority has signed it, without what stands around it.
     pub(in crate::site) fn read(anchor: &TrustAnchor, text: &str) -> Option<Brought> {
-        let brought = |sort, number| Brought { sort, name: String::new(), number, text: text.to_owned() };
+        let brought = |sort, number, label, bytes: &[u8]| {
+            let text = pem::encode(label, bytes).to_string();
+            Some(Brought { sort, name: String::new(), number, text })
+        };
         if let Ok(bytes) = pem::single(text, pem::SITE_POLICY) {
-            return anchor.verify_policy(&bytes).ok().map(|policy| brought(Sort::Policy, policy.version()));
+            let policy = anchor.verify_policy(&bytes).ok()?;
+            return brought(Sort::Policy, policy.version(), pem::SITE_POLICY, &bytes);
         }
         let der = pem::single(text, pem::REVOCATION_LIST).ok()?;
-        anchor.verify_revocation_list(&der).ok().map(|list| brought(Sort::Revoked, list.issued_unix()))
+        let list = anchor.verify_revocation_list(&der).ok()?;
+        brought(Sort::Revoked, list.issued_unix(), pem::REVOCATION_LIST, &der)
     }
 
     /// The certificate of a host in `text`.

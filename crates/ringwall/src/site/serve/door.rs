@@ -17,13 +17,14 @@ use identity::{HostIdentity, Verified, pem};
 
 use super::super::orders::{ANSWER_BYTES_MAX, NotHeard};
 use super::super::signer;
+use super::brought::{Brought, Sort};
 use super::http::{self, BadRequest, Wanted};
 use super::kept::HOSTS_MAX;
 use super::refusal::{NotSigned, Refusal};
 use super::{COMMAND, Duty, Kept, Question, Reply, Task};
 use crate::companion;
 use crate::failure::Failure;
-use crate::report::{Newest, Report, unix_s};
+use crate::report::{Newest, NewestBrought, Report, unix_s};
 use crate::serving::http::write as write_answer;
 use crate::serving::{Client, Counts, Full, Hurried, Listener, Patience, Places, Recent, Service, Way, Who};
 use crate::serving::{door, locked, serve};
@@ -156,6 +157,7 @@ pub(super) struct Door {
     signed: Recent<Signed>,
     reported: Mutex<BTreeMap<String, Instant>>,
     brought: Mutex<BTreeMap<String, Instant>>,
+    newest_brought: Mutex<NewestBrought>,
     renewed: Mutex<BTreeMap<String, Instant>>,
     applied: Mutex<BTreeMap<Who, Instant>>,
     ordered: Mutex<BTreeMap<String, Instant>>,
@@ -173,6 +175,7 @@ impl Door {
             signed: Recent::default(),
             reported: Mutex::default(),
             brought: Mutex::default(),
+            newest_brought: Mutex::default(),
             renewed: Mutex::default(),
             applied: Mutex::default(),
             ordered: Mutex::default(),
@@ -212,8 +215,11 @@ impl Door {
             anchor.verify_revocation_list(&der).map(Arc::new).map_err(io::Error::other)
         });
         let list = list.transpose()?;
-        let newest =
-            Newest { policy_version: version, revoked_issued_unix: list.as_ref().map(|list| list.issued_unix()) };
+        let newest = Newest {
+            policy_version: version,
+            revoked_issued_unix: list.as_ref().map(|list| list.issued_unix()),
+            brought: NewestBrought::default(),
+        };
         let policy = policy.filter(|_| version.is_some()).map(Arc::from);
         Ok(Signed { policy, revoked: revoked.map(Arc::from), list, newest })
     }
@@ -275,7 +281,8 @@ impl Door {
             Wanted::Enrolment(_) | Wanted::Order(_) => Err(Refusal::Request(BadRequest::Elsewhere)),
             Wanted::Report(bytes) => {
                 self.take(host, &bytes)?;
-                Ok((JSON, serde_json::to_vec(&signed.newest).unwrap_or_default()))
+                let newest = Newest { brought: *locked(&self.newest_brought), ..signed.newest };
+                Ok((JSON, serde_json::to_vec(&newest).unwrap_or_default()))
             }
         }
     }
@@ -296,11 +303,19 @@ impl Door {
     /// Hands on what a host brings, which the keeper looks at.
     fn hand_on(&self, host: &HostCertificate, bytes: Vec<u8>) -> Result<(), Refusal> {
         let text = String::from_utf8(bytes).map_err(|_| Refusal::NotOfSite)?;
+        let brought = Brought::read(self.identity.anchor(), &text).ok_or(Refusal::NotOfSite)?;
         // A policy and a list come one behind the other.
-        let sort = text.lines().next().unwrap_or_default();
-        check_pace(&self.brought, format!("{} {sort:.32}", host.name()), REPORT_EVERY)?;
-        match locked(&self.keeper).ask(&Question::Bring { host: host.name().to_owned(), text }) {
-            Ok(Reply::Kept(Kept::Newest)) => Ok(()),
+        check_pace(&self.brought, format!("{} {}", brought.sort.word(), host.name()), REPORT_EVERY)?;
+        match locked(&self.keeper).ask(&Question::Bring { host: host.name().to_owned(), text: brought.text }) {
+            Ok(Reply::Kept(Kept::Newest)) => {
+                let mut newest = locked(&self.newest_brought);
+                match brought.sort {
+                    Sort::Policy => newest.add_policy(brought.number),
+                    Sort::Revoked => newest.add_revoked(brought.number),
+                    Sort::Certificate => {}
+                }
+                Ok(())
+            }
             Ok(Reply::Kept(Kept::Older)) => Err(Refusal::NotNewer),
             Ok(Reply::Kept(Kept::NotSigned)) => Err(Refusal::NotOfSite),
             Ok(Reply::Kept(other)) => Err(Refusal::NotKept(other)),

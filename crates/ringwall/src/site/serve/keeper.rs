@@ -11,6 +11,7 @@ use std::time::Duration;
 use authority::directory::{Cache, Record};
 use authority::files;
 use identity::HostIdentity;
+use identity::limits::{MAX_CERTIFICATE_LEN, MAX_PEM_LEN};
 
 use super::super::orders::{NotHeard, Place, hear};
 use super::super::signer;
@@ -23,8 +24,10 @@ use crate::report::BYTES_MAX;
 use crate::report::forecast::{millis, now_unix_ms};
 use crate::serving::{Patience, Way, locked};
 
-/// Longest question: a report, with what JSON makes of it, and the name of its host.
-pub(super) const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096;
+/// Longest question: a report, with what JSON makes of it, and the name and the certificate of its
+/// host. In PEM, where JSON makes two characters of each line's end, nothing else gets longer.
+pub(super) const QUESTION_BYTES_MAX: u64 = BYTES_MAX as u64 + 4096 + 2 * MAX_CERTIFICATE_LEN as u64;
+const _: () = assert!(MAX_PEM_LEN as u64 * 66 / 65 + 4096 < QUESTION_BYTES_MAX, "what is brought can be handed on");
 /// A door that does not read hangs, and the service begins anew. It may be silent for long.
 pub(super) const PATIENCE: Patience = Patience { say: None, hear: Duration::from_secs(30) };
 /// A host that has not reported for this long is forgotten.
@@ -125,14 +128,16 @@ impl Keeper {
         }
     }
 
-    /// Keeps a host's certificate of which the site's record does not know: it is of after the backup
-    /// that the site was restored from.
+    /// Keeps a host's certificate that the site's record does not have: it was issued after the backup
+    /// from which the site was restored.
     fn look_at(&self, host: &str, serial: &str, certificate: &str) {
         let Ok(record) = Record::open(&self.directory) else { return };
         if record.has(serial) {
             return;
         }
-        if let Some(brought) = Brought::certificate(record.anchor(), certificate) {
+        let brought = Brought::certificate(record.anchor(), certificate);
+        // The door may say any serial number.
+        if let Some(brought) = brought.filter(|brought| !record.has(&brought.name)) {
             self.note(host, &brought);
         }
     }

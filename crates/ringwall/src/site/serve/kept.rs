@@ -107,16 +107,19 @@ impl Reports {
     }
 
     fn try_bring(&self, host: &str, unix_ms: u64, brought: &Brought) -> rusqlite::Result<Kept> {
-        if brought.sort == Sort::Certificate && self.count("brought")? >= HOSTS_MAX {
-            return Ok(Kept::Full);
-        }
-        let put = "INSERT INTO brought (sort, name, number, host, received_ms, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-            ON CONFLICT (sort, name) DO UPDATE SET number = excluded.number, host = excluded.host, \
-            received_ms = excluded.received_ms, text = excluded.text WHERE excluded.number > number";
         let Brought { sort, name, number, text } = brought;
-        let values = params![sort.word(), name, signed(*number), host, signed(unix_ms), text];
-        let changed = self.connection.execute(put, values)?;
-        Ok(if changed > 0 { Kept::Newest } else { Kept::Older })
+        let known = "SELECT number FROM brought WHERE sort = ?1 AND name = ?2";
+        let known: Option<i64> =
+            self.connection.query_row(known, params![sort.word(), name], |row| row.get(0)).optional()?;
+        match known {
+            Some(known) if known >= signed(*number) => return Ok(Kept::Older),
+            None if *sort == Sort::Certificate && self.count("brought")? >= HOSTS_MAX => return Ok(Kept::Full),
+            _ => {}
+        }
+        let put = "INSERT OR REPLACE INTO brought (sort, name, number, host, received_ms, text) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.connection.execute(put, params![sort.word(), name, signed(*number), host, signed(unix_ms), text])?;
+        Ok(Kept::Newest)
     }
 
     /// What was brought of one sort: who brought it, and what it is.

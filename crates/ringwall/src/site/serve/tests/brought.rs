@@ -2,7 +2,7 @@
 
 use authority::directory::Restored;
 
-use super::super::brought::Sort;
+use super::super::brought::{Brought, Sort};
 use super::*;
 
 fn change(directory: &Directory, last: u8) {
@@ -53,16 +53,21 @@ fn what_the_site_has_forgotten_is_kept_and_nothing_that_it_has_or_did_not_sign()
     for text in &newest {
         assert_eq!(bring(&b, text).0, 200);
     }
+    let c = site.issue("c", 3, now());
+    let brought = send(&c, address, 1000).map(|newest| newest.brought).expect("kept");
+    let list = site.open().site().anchor().clone();
+    let [version, issued] = [&newest[0], &newest[1]].map(|text| Brought::read(&list, text).expect("signed").number);
+    assert_eq!((brought.brought_policy_version, brought.brought_revoked_issued_unix), (Some(version), Some(issued)));
     let says = |(status, body): (u16, Vec<u8>)| (status, String::from_utf8(body).expect("text"));
     assert_eq!(says(bring(&b, &newest[0])), (429, "too-often\n".to_owned()));
     let [mine, other] = [&newest[0], &older[0]].map(|text| text.as_str());
-    assert_eq!((bring(&a, other).0, site.brought(Sort::Policy)), (200, vec![("b".to_owned(), mine.to_owned())]));
+    let around = format!("{}{other}", "x\u{1}\n".repeat(15_000));
+    assert_eq!((bring(&a, &around).0, site.brought(Sort::Policy)), (200, vec![("b".to_owned(), mine.to_owned())]));
     let known = std::fs::read_to_string(site.directory().join("revoked.crl.pem")).expect("there");
     assert_eq!(says(bring(&a, &known)), (409, "not-newer\n".to_owned()));
     assert_eq!(site.brought(Sort::Revoked), [("b".to_owned(), newest[1].clone())]);
     let foreign = Site::found("office");
     change(&foreign.open(), 90);
-    let c = site.issue("c", 3, now());
     assert_eq!(says(bring(&c, &foreign.signed()[1])), (400, "not-of-site\n".to_owned()));
     assert_eq!(says(bring(&c, "nothing")), (400, "not-of-site\n".to_owned()));
 }

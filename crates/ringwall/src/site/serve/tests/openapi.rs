@@ -15,7 +15,7 @@ use super::super::http::{BadRequest, Place};
 use super::super::refusal::{NotSigned, Refusal};
 use super::super::{Kept, PORT};
 use crate::report::tests::report;
-use crate::report::{BREAKS_MAX, BadReport, Newest, USES_MAX};
+use crate::report::{BREAKS_MAX, BadReport, Newest, NewestBrought, USES_MAX};
 
 const DESCRIPTION: &str = include_str!("../../../../../../docs/site-service.openapi.json");
 const MANUAL: &str = include_str!("../../../../../../docs/manual/site.md");
@@ -151,7 +151,10 @@ fn reports_and_answers_are_as_they_are_described() {
     assert!(uses["description"].as_str().is_some_and(|text| text.contains(&USES_MAX.to_string())));
     let required = uses["items"]["properties"]["uses"]["items"]["required"].as_array().expect("required");
     assert!(!required.contains(&json!("source")) && required.contains(&json!("protocol")));
-    for newest in [Newest::default(), Newest { policy_version: Some(3), revoked_issued_unix: Some(4) }] {
+    let mut brought = NewestBrought::default();
+    brought.add_policy(5);
+    brought.add_revoked(6);
+    for newest in [Newest::default(), Newest { policy_version: Some(3), revoked_issued_unix: Some(4), brought }] {
         fits(&schemas["Newest"], &json!(newest), "newest");
     }
     let words = [
