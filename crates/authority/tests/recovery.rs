@@ -233,3 +233,40 @@ fn a_policy_of_the_same_version_is_made_the_next_one() {
     assert_eq!(taken.content().legacy.first().map(|host| host.ip), Some(Ipv4Addr::new(192, 0, 2, 90)));
     assert!(missing(&stage.site(), &brought, START + 3000).expect("read").is_empty());
 }
+
+#[test]
+fn a_host_that_was_let_in_again_is_good_whenever_it_brings_its_certificate() {
+    let stage = Stage::set();
+    stage.issue(8, START + 1000);
+    stage.site().backup(&stage.place.path().join("backup")).expect("kept");
+    stage.site().revoke("desk-8", START + 5000).expect("revoked");
+    let again = stage.issue(8, START + 6000);
+    let list = stage.text("revoked.crl.pem");
+    stage.lose();
+    recover(&mut stage.site(), &Brought { revoked: Some(&list), ..Brought::default() }, START + 7000).expect("once");
+    assert_eq!(stage.standing(8), Some(Standing::Revoked), "it sleeps");
+    let certificate = certificate(&again);
+    let brought = Brought { certificates: vec![&certificate], ..Brought::default() };
+    recover(&mut stage.site(), &brought, START + 8000).expect("again");
+    assert_eq!(stage.standing(8), Some(Standing::Good));
+    assert!(!stage.is_listed(&again));
+}
+
+#[test]
+fn who_is_revoked_on_the_restored_site_stays_so_also_after_a_crash() {
+    let stage = Stage::set();
+    let first = stage.issue(1, START + 1000);
+    stage.site().backup(&stage.place.path().join("backup")).expect("kept");
+    let renewed = stage.renew(&first, START + 2000).expect("renewed");
+    stage.lose();
+    stage.site().revoke("desk-1", START + 3000).expect("revoked");
+    let text = certificate(&renewed);
+    let brought = Brought { certificates: vec![&text], ..Brought::default() };
+    recover(&mut stage.site(), &brought, START + 4000).expect("recovered");
+    assert_eq!((stage.standing(1), stage.is_listed(&renewed)), (Some(Standing::Revoked), true));
+    // As if the machine had gone down before its certificate was listed.
+    let list = stage.site().site().revocation_list(&[], START + 5000).expect("signed");
+    fs::write(stage.path().join("revoked.crl.pem"), list).expect("written");
+    recover(&mut stage.site(), &Brought::default(), START + 6000).expect("again");
+    assert!(stage.is_listed(&renewed));
+}

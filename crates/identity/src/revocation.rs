@@ -61,12 +61,18 @@ impl RevocationList {
         certificate.serials().any(|serial| self.serials.contains(serial))
     }
 
+    /// Whether it names the certificate with this serial number, in bytes.
+    #[must_use]
+    pub fn has(&self, serial: &[u8]) -> bool {
+        self.serials.contains(&Serial::of(serial))
+    }
+
     /// Whether it names the certificate with this serial number, in lower-case hexadecimal digits.
     #[must_use]
     pub fn names_serial(&self, digits: &str) -> bool {
         let byte = |at: usize| digits.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
         let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-        bytes.is_some_and(|bytes| self.serials.contains(&Serial::of(&bytes)))
+        bytes.is_some_and(|bytes| self.has(&bytes))
     }
 
     /// How many certificates it names.

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use identity::certificate::{TrustAnchor, Verified};
+use identity::certificate::{HostCertificate, TrustAnchor, Verified};
 use identity::pem;
 use identity::policy::SitePolicy;
 use identity::revocation::RevocationList;
@@ -95,6 +95,31 @@ impl Record {
             let der = pem::single(text, pem::REVOCATION_LIST)?;
             self.anchor.verify_revocation_list(&der).map_err(Error::RevocationList)
         })
+    }
+
+    /// Whether `list` names a certificate that the site's own list lacks, and that is not over.
+    ///
+    /// # Errors
+    /// What is wrong with a file.
+    pub fn lacks(&self, list: &RevocationList, unix_s: u64) -> Result<bool, Error> {
+        let own = self.revocation_list()?;
+        for serial in list.serials().filter(|serial| !own.as_ref().is_some_and(|own| own.has(serial))) {
+            let digits: String = serial.iter().map(|byte| format!("{byte:02x}")).collect();
+            let is_over = self.read_certificate(&digits)?.is_some_and(|one| one.not_after_unix() < unix_s);
+            if !is_over {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The certificate with this serial number, if the record has it.
+    fn read_certificate(&self, digits: &str) -> Result<Option<Verified<HostCertificate>>, Error> {
+        let files = [ISSUED, RETIRED].map(|folder| format!("{folder}/{digits}.pem"));
+        let read =
+            |text: &str| self.anchor.verify_whenever(&pem::single(text, pem::CERTIFICATE)?).map_err(Error::Recorded);
+        let found = files.iter().find(|file| self.path.join(file).exists());
+        found.map_or(Ok(None), |file| self.read(file, read))
     }
 
     /// The policy in force; a site has none before the first change.

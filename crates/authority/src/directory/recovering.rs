@@ -13,15 +13,18 @@ use identity::site_key::SiteKey;
 use identity::{HostIdentity, Succession, Verified, pem};
 
 use super::issued::Certificate;
+use super::repository_access;
 use super::{Directory, Entry, INDEX, ISSUED, POLICY, REVOKED, SITE_KEY, Sharing, acts, as_new_host, policy};
 use crate::Error;
-use crate::audit::{Act, Deed};
+use crate::audit::{self, Act, Deed, Kept};
 use crate::files::{self, Overwrite, Secrecy};
 use crate::limits::MAX_ISSUED;
 use crate::repository::{HostEntry, Standing};
 
 /// Entries of the record that are written at once: each write waits for the disk.
 const TOLD_AT_ONCE: usize = 256;
+/// The newest entries in which the restoration is looked for.
+const ACTS_READ: usize = 10_000;
 
 /// What hosts have brought, in PEM.
 #[derive(Debug, Default)]
@@ -80,7 +83,9 @@ pub fn missing(directory: &Directory, brought: &Brought<'_>, unix_s: u64) -> Res
     let all = directory.issued().all()?;
     let known: BTreeSet<String> = all.iter().map(|one| one.serial_hex()).collect();
     let certificates = brought.certificates.iter().map(read_certificate).collect::<Result<Vec<_>, _>>()?;
-    let mut certificates: Vec<_> = certificates.into_iter().filter(|one| !known.contains(&one.serial_hex())).collect();
+    // One that a DHCP server made is no part of the record.
+    let is_new = |one: &Verified<HostCertificate>| !one.is_leased() && !known.contains(&one.serial_hex());
+    let mut certificates: Vec<_> = certificates.into_iter().filter(is_new).collect();
     certificates.sort_by_key(|one| (one.not_before_unix(), one.serial_hex()));
     certificates.dedup_by_key(|one| one.serial_hex());
     let revoked = brought.revoked.map(read_list).transpose()?;
@@ -103,9 +108,13 @@ fn added<'l>(
     unix_s: u64,
 ) -> Vec<&'l [u8]> {
     let own: BTreeSet<&[u8]> = own.iter().flat_map(|own| own.serials()).collect();
-    let over: BTreeSet<&[u8]> =
-        all.iter().filter(|one| one.not_after_unix() < unix_s).map(|one| one.serial()).collect();
+    let over = over(all, unix_s);
     list.serials().filter(|serial| !own.contains(serial) && !over.contains(serial)).collect()
+}
+
+/// The serial numbers of certificates that are over.
+fn over(all: &[Certificate], unix_s: u64) -> BTreeSet<&[u8]> {
+    all.iter().filter(|one| one.not_after_unix() < unix_s).map(|one| one.serial()).collect()
 }
 
 fn later_keys(directory: &Directory, identity: &HostIdentity) -> Option<Succession<SiteKey>> {
@@ -130,9 +139,10 @@ pub fn recover(directory: &mut Directory, brought: &Brought<'_>, unix_s: u64) ->
     }
     // First: nobody who is on it is entered as a host.
     missing.revoked.as_ref().map_or(Ok(()), |list| join(directory, list, unix_s))?;
-    take_in(directory, &missing.certificates, unix_s)?;
-    revoke_listed(directory)?;
-    list_revoked(directory, &missing.certificates, unix_s)?;
+    let decided = Decided::read(directory, &missing.certificates)?;
+    take_in(directory, &decided, &missing.certificates, unix_s)?;
+    revoke_listed(directory, &decided)?;
+    list_revoked(directory, &decided, unix_s)?;
     missing.policy.as_ref().map_or(Ok(()), |policy| replace_policy(directory, policy, unix_s))?;
     if let Some(keys) = &missing.site_keys {
         let about = format!("site key generation {}", keys.newest().0.generation);
@@ -146,9 +156,10 @@ pub fn recover(directory: &mut Directory, brought: &Brought<'_>, unix_s: u64) ->
 /// Signs a list of what is on the site's own and on `list`, newer than both: the site may have
 /// revoked somebody since it was restored.
 fn join(directory: &Directory, list: &RevocationList, unix_s: u64) -> Result<(), Error> {
-    let own = directory.revocation_list()?;
-    let mut serials: Vec<&[u8]> = own.iter().flat_map(|own| own.serials()).collect();
-    serials.extend(added(list, own.as_deref(), &directory.issued().all()?, unix_s));
+    let (own, all) = (directory.revocation_list()?, directory.issued().all()?);
+    let over = over(&all, unix_s);
+    let still = own.iter().flat_map(|own| own.serials()).filter(|serial| !over.contains(serial));
+    let serials: Vec<&[u8]> = still.chain(added(list, own.as_deref(), &all, unix_s)).collect();
     if serials.len() > MAX_REVOKED {
         return Err(Error::TooManyRevoked);
     }
@@ -174,7 +185,12 @@ fn replace_policy(directory: &Directory, brought: &Verified<SitePolicy>, unix_s:
 }
 
 /// Enters certificates into record and repository, as issues do.
-fn take_in(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
+fn take_in(
+    directory: &Directory,
+    decided: &Decided,
+    certificates: &[Verified<HostCertificate>],
+    unix_s: u64,
+) -> Result<(), Error> {
     let folder = directory.path.join(ISSUED);
     for part in certificates.chunks(TOLD_AT_ONCE) {
         let entries: Vec<Entry> = part.iter().map(|one| Entry::of(one)).collect();
@@ -182,7 +198,7 @@ fn take_in(directory: &Directory, certificates: &[Verified<HostCertificate>], un
         let deeds = entries.iter().zip(&details);
         let deeds: Vec<Deed<'_>> = deeds.map(|(entry, detail)| (Act::Recovered, &*entry.name, &**detail)).collect();
         acts::tell(directory, &deeds, unix_s)?;
-        enter_hosts(directory, part, unix_s)?;
+        enter_hosts(directory, decided, part, unix_s)?;
         for (certificate, entry) in part.iter().zip(&entries) {
             let text = pem::encode(pem::CERTIFICATE, certificate.der());
             files::write(&folder.join(format!("{}.pem", entry.serial)), &text, Secrecy::Public, Overwrite::Force)?;
@@ -197,7 +213,12 @@ fn take_in(directory: &Directory, certificates: &[Verified<HostCertificate>], un
 
 /// Enters the hosts of `certificates` into the repository, unless it knows better: a cluster outlives
 /// the site's directory.
-fn enter_hosts(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
+fn enter_hosts(
+    directory: &Directory,
+    decided: &Decided,
+    certificates: &[Verified<HostCertificate>],
+    unix_s: u64,
+) -> Result<(), Error> {
     let (store, list) = (directory.repository()?, directory.revocation_list()?);
     let recent = directory.issued().recent()?;
     // They are sorted by age, here as there.
@@ -205,14 +226,13 @@ fn enter_hosts(directory: &Directory, certificates: &[Verified<HostCertificate>]
     for certificate in certificates {
         let is_listed = list.as_ref().is_some_and(|list| list.names(certificate));
         let before = newest.entry(certificate.name()).or_default();
-        if *before > certificate.not_before_unix() || is_listed || certificate.is_leased() {
+        if *before > certificate.not_before_unix() || is_listed {
             continue;
         }
         *before = certificate.not_before_unix();
         let known = store.by_name(certificate.name())?;
-        let knows_better = |host: &HostEntry| {
-            host.not_before_unix >= certificate.not_before_unix() || host.standing == Standing::Revoked
-        };
+        let knows_better =
+            |host: &HostEntry| host.not_before_unix >= certificate.not_before_unix() || decided.stays_revoked(host);
         if known.as_ref().is_some_and(knows_better) {
             continue;
         }
@@ -224,10 +244,46 @@ fn enter_hosts(directory: &Directory, certificates: &[Verified<HostCertificate>]
     Ok(())
 }
 
+/// What was decided since the site was restored, which nothing that is brought changes.
+struct Decided {
+    /// Whether the repository is in a cluster, which has lost nothing.
+    in_cluster: bool,
+    /// Hosts that were revoked since, or whose key was; nothing where the record of that is in doubt.
+    revoked: Option<BTreeSet<String>>,
+    /// Those, and hosts of which certificates were or are brought.
+    touched: BTreeSet<String>,
+}
+
+impl Decided {
+    /// By the record of what was done; the caller has the lock.
+    fn read(directory: &Directory, brought: &[Verified<HostCertificate>]) -> Result<Decided, Error> {
+        let acts = audit::page(&directory.path, directory.site.anchor(), None, ACTS_READ)?;
+        let (acts, is_in_doubt) = acts.map_or_else(|_| (Vec::new(), true), |acts| (acts, false));
+        let is = |kept: &Kept, act: Act| kept.entry.act == act.word();
+        let begin = acts.iter().rposition(|kept| is(kept, Act::Restored)).unwrap_or_default();
+        let about = |which: &[Act]| {
+            let those = acts[begin..].iter().filter(|kept| which.iter().any(|act| is(kept, *act)));
+            those.map(|kept| kept.entry.about.clone()).collect::<BTreeSet<String>>()
+        };
+        let mut touched = about(&[Act::Revoked, Act::Rekeyed, Act::Recovered]);
+        touched.extend(brought.iter().map(|one| one.name().to_owned()));
+        let revoked = (!is_in_doubt).then(|| about(&[Act::Revoked, Act::Rekeyed]));
+        Ok(Decided { in_cluster: repository_access(&directory.path)?.is_some(), revoked, touched })
+    }
+
+    /// Whether a host is revoked by what was not lost. One that was revoked before the backup may have
+    /// been let in again after it.
+    fn stays_revoked(&self, host: &HostEntry) -> bool {
+        let is_decided = self.in_cluster || self.revoked.as_ref().is_none_or(|names| names.contains(&host.name));
+        host.standing == Standing::Revoked && is_decided
+    }
+}
+
 /// The repository says of each host whose newest certificate is on the list that it is revoked, as
-/// long as it knows of none that is newer. One that is over counts too: it may come back late.
-fn revoke_listed(directory: &Directory) -> Result<(), Error> {
-    let Some(list) = directory.revocation_list()? else { return Ok(()) };
+/// long as it knows of none that is newer. One that is over counts too: it may come back late. A
+/// cluster knows it already.
+fn revoke_listed(directory: &Directory, decided: &Decided) -> Result<(), Error> {
+    let Some(list) = directory.revocation_list()?.filter(|_| !decided.in_cluster) else { return Ok(()) };
     let recent = directory.issued().recent()?;
     let store = directory.repository()?;
     // They are sorted by name and then by age.
@@ -241,12 +297,16 @@ fn revoke_listed(directory: &Directory) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes back what was brought of a host that is revoked here: since the restoration, or before the
-/// backup, and then it was let in again later. Which of both nobody can say.
-fn list_revoked(directory: &Directory, certificates: &[Verified<HostCertificate>], unix_s: u64) -> Result<(), Error> {
-    let store = directory.repository()?;
-    for name in certificates.iter().map(|one| one.name()).collect::<BTreeSet<&str>>() {
-        if store.by_name(name)?.is_some_and(|host| host.standing == Standing::Revoked) {
+/// Takes back what was brought of a host that stays revoked here.
+fn list_revoked(directory: &Directory, decided: &Decided, unix_s: u64) -> Result<(), Error> {
+    let (store, list) = (directory.repository()?, directory.revocation_list()?);
+    let recent = directory.issued().recent()?;
+    let is_good =
+        |one: &&Certificate| one.not_after_unix() >= unix_s && !list.as_ref().is_some_and(|list| list.names(one));
+    let good: BTreeSet<&str> = recent.iter().filter(is_good).map(|one| one.name()).collect();
+    for name in decided.touched.iter().filter(|name| good.contains(name.as_str())) {
+        if store.by_name(name)?.is_some_and(|host| decided.stays_revoked(&host)) {
+            acts::tell(directory, &[(Act::Recovered, name, "taken back again: it is revoked here")], unix_s)?;
             directory.take_back(name, unix_s)?;
         }
     }

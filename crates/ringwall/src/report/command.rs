@@ -35,6 +35,11 @@ pub(crate) const ENROLMENT_PATH: &str = "/v1/enrolment";
 /// Where orders of operators go.
 pub(crate) const ORDER_PATH: &str = "/v1/order";
 
+/// What HTTP says to who brings what the service has.
+const HAS_IT: u16 = 409;
+/// And where the service is of an earlier version.
+const OF_BEFORE: u16 = 404;
+
 /// What the service answers to a report: what is newest of what the site has signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Newest {
@@ -116,7 +121,7 @@ fn exchange_policy(way: &Way, config: &Config, identity: &HostIdentity, newest: 
         identity.anchor().verify_policy(&bytes).ok().map(|policy| policy.version())
     };
     let theirs = Theirs { newest: newest.policy_version, brought: newest.brought.brought_policy_version };
-    exchange(way, POLICY_PATH, &file, theirs, version, "policy")
+    exchange(way, (POLICY_PATH, "policy"), &file, theirs, version, |_, _| false)
 }
 
 /// Likewise a newer list, where one is followed; elsewhere peers give it.
@@ -127,7 +132,16 @@ fn exchange_revoked(way: &Way, config: &Config, identity: &HostIdentity, newest:
         identity.anchor().verify_revocation_list(&der).ok().map(|list| list.issued_unix())
     };
     let theirs = Theirs { newest: newest.revoked_issued_unix, brought: newest.brought.brought_revoked_issued_unix };
-    exchange(way, REVOKED_PATH, file, theirs, issued, "list of revoked certificates")
+    // It leaves out what is over, so a newer list may well be shorter; the service knows better.
+    let loses = |own: &str, fetched: &str| {
+        let list = |text: &str| {
+            let der = pem::single(text, pem::REVOCATION_LIST).ok()?;
+            identity.anchor().verify_revocation_list(&der).ok()
+        };
+        let (Some(own), Some(fetched)) = (list(own), list(fetched)) else { return false };
+        own.serials().any(|serial| !fetched.has(serial))
+    };
+    exchange(way, (REVOKED_PATH, "list of revoked certificates"), file, theirs, issued, loses)
 }
 
 /// How new the service's is, and what others have brought to it.
@@ -137,23 +151,30 @@ struct Theirs {
 }
 
 /// Fetches what `path` has into `file` if it is newer than what is there by `number`. If what is
-/// there is newer, the site was restored from a backup, and it is brought to the service.
+/// there is newer, or has what would be lost, the site was restored from a backup: it is brought to
+/// the service first.
 fn exchange(
     way: &Way,
-    path: &str,
+    (path, what): (&str, &str),
     file: &Path,
     Theirs { newest, brought }: Theirs,
     number: impl Fn(&str) -> Option<u64>,
-    what: &str,
+    loses: impl Fn(&str, &str) -> bool,
 ) -> Result<(), Failure> {
     let own_text = fs::read_to_string(file).unwrap_or_default();
     let own = number(&own_text);
-    if newest < own && brought < own {
-        match way.answer(NEWER_PATH, Some(own_text.as_bytes()))? {
-            (200, _) => say!("the site's service has an older {what}; it was brought the one in {}", file.display()),
-            // It is of an earlier version, or may have got it at this moment.
-            (status, body) => complain(format_args!("{}", way.refused(status, &body))),
+    // Whether there is nothing more to bring.
+    let bring = || -> Result<bool, Failure> {
+        let (status, body) = way.answer(NEWER_PATH, Some(own_text.as_bytes()))?;
+        match status {
+            200 => say!("the site's service has an older {what}; it was brought the one in {}", file.display()),
+            HAS_IT | OF_BEFORE => {}
+            _ => complain(format_args!("{}", way.refused(status, &body))),
         }
+        Ok([200, HAS_IT, OF_BEFORE].contains(&status))
+    };
+    if newest < own && brought < own {
+        bring()?;
     }
     if newest <= own {
         return Ok(());
@@ -162,6 +183,9 @@ fn exchange(
     let text = String::from_utf8(bytes).unwrap_or_default();
     match number(&text) {
         Some(fetched) if Some(fetched) > own => {
+            if brought < own && loses(&own_text, &text) && !bring()? {
+                return Ok(());
+            }
             files::write(file, &text, Secrecy::Public, Overwrite::Force)?;
             say!("a newer {what} is in {}", file.display());
             Ok(())

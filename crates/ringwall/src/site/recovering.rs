@@ -16,7 +16,7 @@ use identity::certificate::utc_text;
 use serde_json::{Value, json};
 
 use super::serve::brought::Sort;
-use super::serve::kept::Reports;
+use super::serve::kept::{BroughtBy, Reports};
 use super::{DEFAULT_DIRECTORY, Surroundings};
 use crate::failure::Failure;
 
@@ -53,13 +53,13 @@ pub(super) fn recover(arguments: &RecoverArguments, surroundings: &mut Surroundi
         [Sort::Policy, Sort::Revoked, Sort::Certificate].map(|sort| reports.brought(sort));
     let (policies, lists, certificates) = (policies?, lists?, certificates?);
     let brought = Brought {
-        policy: policies.last().map(|(_, text)| text.as_str()),
-        revoked: lists.last().map(|(_, text)| text.as_str()),
-        certificates: certificates.iter().map(|(_, text)| text.as_str()).collect(),
+        policy: policies.last().map(|one| one.what.text.as_str()),
+        revoked: lists.last().map(|one| one.what.text.as_str()),
+        certificates: certificates.iter().map(|one| one.what.text.as_str()).collect(),
         identity: identity.as_ref(),
     };
     let found = missing(&directory, &brought, surroundings.unix_s)?;
-    let by = |of: &[(String, String)]| of.last().map(|(host, _)| host.clone()).unwrap_or_default();
+    let by = |of: &[BroughtBy]| of.last().map(|one| one.host.clone()).unwrap_or_default();
     let rows = reports.all()?;
     let view = View {
         heard: Heard::of(&directory, &found, &rows, surroundings.unix_s)?,
@@ -74,7 +74,7 @@ pub(super) fn recover(arguments: &RecoverArguments, surroundings: &mut Surroundi
     if *apply {
         // Also where nothing is missing: an earlier attempt may have ended in the middle.
         take_back(&mut directory, &brought, surroundings.unix_s)?;
-        reports.forget_brought()?;
+        reports.forget_brought(policies.iter().chain(&lists).chain(&certificates))?;
     }
     surroundings.print(*json, &view.json(is_taken), &view.lines(is_taken).join("\n"))
 }
@@ -105,12 +105,12 @@ impl Own {
     }
 }
 
-/// A host whose newest certificate is over for longer is taken for one that is gone.
+/// A host whose certificates are over for longer is taken for one that is gone.
 const GONE_AFTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// Who has said what he has.
 struct Heard {
-    /// Hosts whose newest certificate, here or brought, is not taken back or long over.
+    /// Hosts with a certificate, here or brought, that is not taken back or long over.
     hosts: usize,
     /// Of these, those that have reported.
     reported: usize,
@@ -163,7 +163,11 @@ impl View {
         let number = |number: Option<u64>| number.map_or("none".to_owned(), |number| number.to_string());
         let time = |unix_s: Option<u64>| unix_s.map_or("none".to_owned(), utc_text);
         lines.extend(found.policy.as_ref().map(|policy| {
-            format!("policy version {} (here: {}), which {policy_by} has", policy.version(), number(own.policy))
+            let version = policy.version();
+            if own.policy == Some(version) {
+                return format!("another policy version {version}, which {policy_by} has: the next one, in its place");
+            }
+            format!("policy version {version} (here: {}), which {policy_by} has", number(own.policy))
         }));
         lines.extend(found.revoked.as_ref().map(|list| {
             let (of, own) = (utc_text(list.issued_unix()), time(own.revoked));

@@ -2,7 +2,8 @@
 //! from a backup (record 0124).
 
 use identity::certificate::TrustAnchor;
-use identity::pem;
+use identity::revocation::RevocationList;
+use identity::{Verified, pem};
 
 /// What can be brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +52,16 @@ impl Brought {
         brought(Sort::Revoked, list.issued_unix(), pem::REVOCATION_LIST, &der)
     }
 
-    /// The certificate of a host in `text`.
+    /// The list that it is.
+    pub(in crate::site) fn list(&self, anchor: &TrustAnchor) -> Option<Verified<RevocationList>> {
+        let der = pem::single(&self.text, pem::REVOCATION_LIST).ok()?;
+        anchor.verify_revocation_list(&der).ok()
+    }
+
+    /// The certificate of a host in `text`, unless a DHCP server made it.
     pub(in crate::site) fn certificate(anchor: &TrustAnchor, text: &str) -> Option<Brought> {
         let der = pem::single(text, pem::CERTIFICATE).ok()?;
-        let certificate = anchor.verify_whenever(&der).ok()?;
+        let certificate = anchor.verify_whenever(&der).ok().filter(|one| !one.is_leased())?;
         let (name, number) = (certificate.serial_hex(), certificate.not_before_unix());
         Some(Brought { sort: Sort::Certificate, name, number, text: text.to_owned() })
     }

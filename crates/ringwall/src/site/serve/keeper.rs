@@ -146,14 +146,20 @@ impl Keeper {
     fn bring(&self, host: &str, text: &str) -> Kept {
         let Ok(record) = Record::open(&self.directory) else { return Kept::Failed };
         let Some(brought) = Brought::read(record.anchor(), text) else { return Kept::NotSigned };
-        let own = match brought.sort {
-            Sort::Policy => record.policy().map(|own| own.map(|policy| policy.version())),
-            _ => record.revocation_list().map(|own| own.map(|list| list.issued_unix())),
-        };
-        match own {
-            Ok(own) if own >= Some(brought.number) => Kept::Older,
+        match self.is_here(&record, &brought) {
+            Ok(true) => Kept::Older,
             _ => self.note(host, &brought),
         }
+    }
+
+    /// Whether the site has it, or what is newer. A newer list may lack names of an older one, where
+    /// the site was restored and has revoked somebody since.
+    fn is_here(&self, record: &Record, brought: &Brought) -> Result<bool, authority::Error> {
+        if brought.sort == Sort::Policy {
+            return Ok(record.policy()?.map(|own| own.version()) >= Some(brought.number));
+        }
+        let list = brought.list(record.anchor());
+        list.map_or(Ok(false), |list| record.lacks(&list, now_unix_ms() / 1000).map(|lacks| !lacks))
     }
 
     fn note(&self, host: &str, brought: &Brought) -> Kept {

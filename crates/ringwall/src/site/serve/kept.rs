@@ -39,6 +39,13 @@ pub(in crate::site) struct Reports {
     connection: Connection,
 }
 
+/// What a host has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::site) struct BroughtBy {
+    pub(in crate::site) host: String,
+    pub(in crate::site) what: Brought,
+}
+
 /// Somebody who was turned away.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub(in crate::site) struct Refused {
@@ -122,12 +129,15 @@ impl Reports {
         Ok(Kept::Newest)
     }
 
-    /// What was brought of one sort: who brought it, and what it is.
-    pub(in crate::site) fn brought(&self, sort: Sort) -> Result<Vec<(String, String)>, Failure> {
+    /// What was brought of one sort, the newest last.
+    pub(in crate::site) fn brought(&self, sort: Sort) -> Result<Vec<BroughtBy>, Failure> {
         let read = || {
-            let text = "SELECT host, text FROM brought WHERE sort = ?1 ORDER BY number, name";
+            let text = "SELECT host, name, number, text FROM brought WHERE sort = ?1 ORDER BY number, name";
             let mut query = self.connection.prepare(text)?;
-            let rows = query.query_map([sort.word()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows = query.query_map([sort.word()], |row| {
+                let (host, number) = (row.get(0)?, unsigned(row.get(2)?));
+                Ok(BroughtBy { host, what: Brought { sort, name: row.get(1)?, number, text: row.get(3)? } })
+            })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         read().map_err(Failure::new)
@@ -138,9 +148,17 @@ impl Reports {
         self.count("brought").map_err(Failure::new)
     }
 
-    /// Forgets all that was brought: the site has it now.
-    pub(in crate::site) fn forget_brought(&self) -> Result<(), Failure> {
-        self.connection.execute("DELETE FROM brought", []).map(drop).map_err(Failure::new)
+    /// Forgets what was brought, unless something newer has been since it was read.
+    pub(in crate::site) fn forget_brought<'b>(
+        &self,
+        all: impl IntoIterator<Item = &'b BroughtBy>,
+    ) -> Result<(), Failure> {
+        let forget = "DELETE FROM brought WHERE sort = ?1 AND name = ?2 AND number <= ?3";
+        for BroughtBy { what: Brought { sort, name, number, .. }, .. } in all {
+            let values = params![sort.word(), name, signed(*number)];
+            self.connection.execute(forget, values).map_err(Failure::new)?;
+        }
+        Ok(())
     }
 
     /// So many more were turned away.

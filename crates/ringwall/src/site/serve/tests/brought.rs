@@ -26,7 +26,8 @@ impl Site {
     }
 
     fn brought(&self, sort: Sort) -> Vec<(String, String)> {
-        Reports::look(&self.directory()).expect("looked").expect("there").brought(sort).expect("read")
+        let all = Reports::look(&self.directory()).expect("looked").expect("there").brought(sort).expect("read");
+        all.into_iter().map(|one| (one.host, one.what.text)).collect()
     }
 }
 
