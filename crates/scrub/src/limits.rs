@@ -55,6 +55,8 @@ pub const SOURCE_MEMORY_PART: u32 = 4;
 pub const SOURCE_MEMORY_MIN_BYTES: usize = 64 << 10;
 /// As [`SOURCE_FLOWS_OF_LEVEL`]; a part is larger here, so networks have less beyond it.
 pub const SOURCE_MEMORY_OF_LEVEL: [usize; 3] = [1, 2, 3];
+/// Acknowledgements after which it is looked at how much of a buffer was used since the last time.
+pub const RETAINED_SHRINK_EVERY: u32 = 64;
 /// A buffer of which one part in so many at most is used is exchanged for a smaller one.
 pub const RETAINED_UNUSED_PART: usize = 8;
 /// If it is at least so long, in bytes.

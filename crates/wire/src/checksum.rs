@@ -23,7 +23,8 @@ impl Sum {
         last[..rest.len()].copy_from_slice(rest);
         let halves = |[low, high]: [u64; 2], word: &[u8; 8]| {
             let word = u64::from_ne_bytes(*word);
-            [low + (word & 0xffff_ffff), high + (word >> 32)]
+            // Neither can overflow, and a check of it would keep the compiler from adding several at a time.
+            [low.wrapping_add(word & 0xffff_ffff), high.wrapping_add(word >> 32)]
         };
         let [low, high] = halves(words.iter().fold([0; 2], halves), &last);
         self.word(u16::from_be_bytes(Sum(low + high).fold().to_ne_bytes()))

@@ -2,7 +2,7 @@
 
 use crate::tcp::greeting::Greeting;
 use crate::tcp::memory::Memory;
-use crate::tcp::retained::Retained;
+use crate::tcp::retained::Bytes;
 use crate::tcp::serial::{ahead, is_within, later};
 
 /// Largest scale of a window (RFC 7323, section 2.3): assumed where the handshake was not seen.
@@ -48,7 +48,9 @@ pub(crate) struct Half {
     pub(crate) is_reset: bool,
     /// The last byte that the peer acknowledged, if it is known.
     pub(crate) last_acknowledged: Option<u8>,
-    pub(crate) retained: Option<Box<dyn Retained>>,
+    /// What was retained at most before all was acknowledged the last time, as a power of two.
+    pub(crate) usual: u8,
+    pub(crate) retained: Option<Box<Bytes>>,
 }
 
 /// How windows of a host are scaled (RFC 7323, section 2), in bits.
@@ -96,6 +98,7 @@ impl Half {
             has_stamp: false,
             is_reset: false,
             last_acknowledged: None,
+            usual: 0,
             retained: None,
         }
     }
@@ -136,6 +139,11 @@ impl Half {
         }
     }
 
+    /// How many bytes are likely to be retained at a time, as far as it is known.
+    pub(crate) fn usual_room(&self) -> u32 {
+        1_u32.checked_shl(self.usual.into()).filter(|_| self.usual > 0).unwrap_or(0)
+    }
+
     /// Notes that the peer has everything up to `acknowledgement`.
     pub(crate) fn acknowledge(&mut self, acknowledgement: u32, memory: &mut Memory) {
         let Ok(len @ 1..) = u32::try_from(ahead(acknowledgement, self.unacknowledged)) else { return };
@@ -148,6 +156,7 @@ impl Half {
         let last = retained.release(len - u32::from(is_behind_fin));
         self.last_acknowledged = last.filter(|_| !is_behind_fin);
         if retained.end() == 0 {
+            self.usual = retained.peak().checked_ilog2().map_or(0, |log| log as u8 + 1);
             retained.give_back(memory);
             self.retained = None;
         } else {

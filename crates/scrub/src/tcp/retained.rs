@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::carried::Kept;
-use crate::limits::{ISLANDS_MAX, RETAINED_SHRINK_MIN_BYTES, RETAINED_UNUSED_PART};
+use crate::limits::{ISLANDS_MAX, RETAINED_SHRINK_EVERY, RETAINED_SHRINK_MIN_BYTES, RETAINED_UNUSED_PART};
 use crate::tcp::memory::{Memory, NoRoom, Purpose};
 use crate::tcp::sources::Account;
 
@@ -20,35 +20,8 @@ pub(crate) enum Reconciled {
     Full(NoRoom),
 }
 
-/// A store of the first version of every byte. Offsets count from the first byte that is not acknowledged.
-pub(crate) trait Retained: fmt::Debug + Send {
-    /// Makes `data`, which begins at `offset`, say what was said first, and retains what is new in it.
-    fn reconcile(&mut self, offset: u32, data: &mut [u8], memory: &mut Memory) -> Reconciled;
-
-    /// Forgets the first `len` bytes; all offsets shrink by as much. Gives the last of them if it is known.
-    fn release(&mut self, len: u32) -> Option<u8>;
-
-    /// How many bytes from the first are known without a hole.
-    fn in_sequence(&self) -> u32;
-
-    /// The end of what is known, holes counted.
-    fn end(&self) -> u32;
-
-    /// The bytes that are known from the first on without a hole.
-    fn bytes(&mut self) -> Vec<u8>;
-
-    /// Bytes of memory that it holds.
-    fn memory_len(&self) -> usize;
-
-    /// Gives back memory of which little is used: a loss makes it large, and the connection may go on
-    /// for days.
-    fn shrink(&mut self, memory: &mut Memory);
-
-    /// Gives all memory back; nothing is retained afterwards.
-    fn give_back(&mut self, memory: &mut Memory);
-}
-
-/// The store that keeps the bytes themselves, in a ring.
+/// A store of the first version of every byte, in a ring. Offsets count from the first byte that is
+/// not acknowledged.
 pub(crate) struct Bytes {
     /// Whose memory it is.
     account: Account,
@@ -60,12 +33,26 @@ pub(crate) struct Bytes {
     in_sequence: u32,
     /// What is known behind holes: sorted, apart from each other and from what is in sequence.
     islands: Vec<Range<u32>>,
+    /// How long the ring is to be when it is made: what the connection had last.
+    usual: u32,
+    /// The highest end since [`shrink`](Bytes::shrink) looked at it last.
+    peak: u32,
+    /// Calls of `shrink` since then.
+    calls: u32,
 }
 
 impl Bytes {
     /// A store for a connection of whoever has `account`.
     pub(crate) fn new(account: Account) -> Bytes {
-        Bytes { account, ring: Box::default(), head: 0, in_sequence: 0, islands: Vec::new() }
+        let (ring, islands) = (Box::default(), Vec::new());
+        Bytes { account, ring, head: 0, in_sequence: 0, islands, usual: 0, peak: 0, calls: 0 }
+    }
+
+    /// The same that takes `usual` bytes at once where they are there. A ring that grows with a stream
+    /// copies each byte once or twice more, and a receiver that acknowledges quickly empties it in
+    /// each turn of the daemon.
+    pub(crate) fn with_room(account: Account, usual: u32) -> Bytes {
+        Bytes { usual, ..Bytes::new(account) }
     }
 
     /// A store of what the kernel kept until now, in memory for `purpose`.
@@ -86,7 +73,7 @@ impl Bytes {
         if let (Some(range), Some((_, bytes))) = (&island, &kept.island) {
             ring[range.start as usize..range.end as usize].copy_from_slice(bytes);
         }
-        Ok(Bytes { ring, in_sequence, islands: island.into_iter().collect(), ..Bytes::new(account) })
+        Ok(Bytes { ring, in_sequence, islands: island.into_iter().collect(), peak: end, ..Bytes::new(account) })
     }
 
     /// Whether the byte at `at` is known, and up to where the same is true.
@@ -138,7 +125,9 @@ impl Bytes {
             return Ok(());
         }
         let purpose = if is_behind_hole { Purpose::BehindHole } else { Purpose::InSequence };
-        let larger = memory.take(range.end as usize, self.ring.len(), purpose, &self.account)?;
+        let usual = if self.ring.is_empty() { self.usual } else { 0 };
+        let mut take = |len: u32| memory.take(len as usize, self.ring.len(), purpose, &self.account);
+        let larger = take(range.end.max(usual)).or_else(|_| take(range.end))?;
         self.move_to(larger, memory);
         Ok(())
     }
@@ -163,6 +152,7 @@ impl Bytes {
 
     /// Enters `range` as known.
     fn mark(&mut self, range: Range<u32>) {
+        self.peak = self.peak.max(range.end);
         if range.start <= self.in_sequence {
             self.in_sequence = self.in_sequence.max(range.end);
             let reached = self.islands.partition_point(|island| island.start <= self.in_sequence);
@@ -183,8 +173,9 @@ impl Bytes {
     }
 }
 
-impl Retained for Bytes {
-    fn reconcile(&mut self, offset: u32, data: &mut [u8], memory: &mut Memory) -> Reconciled {
+impl Bytes {
+    /// Makes `data`, which begins at `offset`, say what was said first, and retains what is new in it.
+    pub(crate) fn reconcile(&mut self, offset: u32, data: &mut [u8], memory: &mut Memory) -> Reconciled {
         if data.is_empty() {
             return Reconciled::AsItWas;
         }
@@ -210,7 +201,8 @@ impl Retained for Bytes {
         if is_rewritten { Reconciled::Rewritten } else { Reconciled::AsItWas }
     }
 
-    fn release(&mut self, len: u32) -> Option<u8> {
+    /// Forgets the first `len` bytes; all offsets shrink by as much. Gives the last of them if it is known.
+    pub(crate) fn release(&mut self, len: u32) -> Option<u8> {
         let last = len.checked_sub(1)?;
         let byte = self.piece(last).0.then(|| self.parts(last, 1).0[0]);
         self.head = (self.head + len as usize) & self.ring.len().saturating_sub(1);
@@ -225,15 +217,18 @@ impl Retained for Bytes {
         byte
     }
 
-    fn in_sequence(&self) -> u32 {
+    /// How many bytes from the first are known without a hole.
+    pub(crate) fn in_sequence(&self) -> u32 {
         self.in_sequence
     }
 
-    fn end(&self) -> u32 {
+    /// The end of what is known, holes counted.
+    pub(crate) fn end(&self) -> u32 {
         self.islands.last().map_or(self.in_sequence, |island| island.end)
     }
 
-    fn bytes(&mut self) -> Vec<u8> {
+    /// The bytes that are known from the first on without a hole.
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let len = self.in_sequence as usize;
         if len == 0 {
             return Vec::new();
@@ -242,12 +237,20 @@ impl Retained for Bytes {
         [&*first, &*second].concat()
     }
 
-    fn memory_len(&self) -> usize {
+    /// Bytes of memory that it holds.
+    pub(crate) fn memory_len(&self) -> usize {
         self.ring.len()
     }
 
-    fn shrink(&mut self, memory: &mut Memory) {
-        let (held, used) = (self.ring.len(), self.end() as usize);
+    /// Gives back memory of which little was used for a while: a loss makes it large, and the
+    /// connection may go on for days. Called with each acknowledgement.
+    pub(crate) fn shrink(&mut self, memory: &mut Memory) {
+        self.calls += 1;
+        if self.calls < RETAINED_SHRINK_EVERY {
+            return;
+        }
+        let (held, used) = (self.ring.len(), self.peak as usize);
+        (self.calls, self.peak) = (0, self.end());
         if held < RETAINED_SHRINK_MIN_BYTES || used > held / RETAINED_UNUSED_PART {
             return;
         }
@@ -257,7 +260,13 @@ impl Retained for Bytes {
         }
     }
 
-    fn give_back(&mut self, memory: &mut Memory) {
+    /// The most that it held lately, in bytes.
+    pub(crate) fn peak(&self) -> u32 {
+        self.peak
+    }
+
+    /// Gives all memory back; nothing is retained afterwards.
+    pub(crate) fn give_back(&mut self, memory: &mut Memory) {
         memory.give(std::mem::take(&mut self.ring), &self.account);
         *self = Bytes::new(self.account);
     }
@@ -321,15 +330,28 @@ mod tests {
         let mut bytes = store(&memory);
         let far = 1 << 20;
         assert_eq!(bytes.reconcile(far, &mut b"end".to_vec(), &mut memory), Reconciled::AsItWas);
-        bytes.shrink(&mut memory);
-        assert_eq!(memory.used(), 2 << 20, "a hole takes as much as what fills it");
-        bytes.reconcile(0, &mut vec![7; far as usize], &mut memory);
+        let mut shrink = |bytes: &mut Bytes, calls: u32| {
+            (0..calls).for_each(|_| bytes.shrink(&mut memory));
+            memory.used()
+        };
+        assert_eq!(shrink(&mut bytes, 2 * RETAINED_SHRINK_EVERY), 2 << 20, "a hole takes as much as what fills it");
+        bytes.reconcile(0, &mut vec![7; far as usize], &mut testing::memory(1 << 30, 0));
         bytes.release(far);
-        bytes.shrink(&mut memory);
-        assert_eq!((memory.used(), bytes.in_sequence()), (512, 3));
+        assert_eq!(shrink(&mut bytes, RETAINED_SHRINK_EVERY), 2 << 20, "it was used a moment ago");
+        assert_eq!((shrink(&mut bytes, RETAINED_SHRINK_EVERY), bytes.in_sequence()), (512, 3));
         let mut again = b"END+".to_vec();
         assert_eq!(bytes.reconcile(0, &mut again, &mut memory), Reconciled::Rewritten);
         assert_eq!(again, b"end+");
+    }
+
+    #[test]
+    fn a_ring_begins_as_long_as_the_one_before_where_there_is_room() {
+        for (in_all, wanted) in [(1 << 20, 128 << 10), (8 << 10, 2 << 10)] {
+            let mut memory = testing::memory(in_all, 0);
+            let mut bytes = Bytes::with_room(account_of(&memory, 1), 100_000);
+            assert_eq!(bytes.reconcile(0, &mut [1; 1448], &mut memory), Reconciled::AsItWas);
+            assert_eq!((bytes.memory_len(), bytes.peak()), (wanted, 1448), "of {in_all}");
+        }
     }
 
     #[test]

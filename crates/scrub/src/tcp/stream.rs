@@ -134,7 +134,9 @@ fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropR
         let offset = work.segment.sequence.wrapping_sub(sender.unacknowledged);
         let memory = &mut *work.memory;
         let (key, holder) = (work.key, work.holder);
-        let retained = sender.retained.get_or_insert_with(|| Box::new(Bytes::new(memory.account(key, holder))));
+        let usual = sender.usual_room();
+        let begin = || Box::new(Bytes::with_room(memory.account(key, holder), usual));
+        let retained = sender.retained.get_or_insert_with(begin);
         let mut reconciled = Reconciled::AsItWas;
         work.segment.change_data(|data| {
             reconciled = retained.reconcile(offset, data, memory);
