@@ -241,7 +241,7 @@ impl Carriage {
             let is_behind = what_for == For::Judging && kept.island.is_some();
             let purpose = if is_behind { Purpose::BehindHole } else { Purpose::Returned };
             match Bytes::returned(account, &kept, purpose, memory) {
-                Ok(retained) => half.retained = Some(Box::new(retained)),
+                Ok(retained) => half.store.bytes = Some(Box::new(retained)),
                 Err(why) => outcome = Err(NotBack::NoRoom(why)),
             }
         }
@@ -443,7 +443,7 @@ fn handed_over(context: &Context<'_>, labels: &keys::Key, flow: &mut Flow, is_bu
     for (side, half) in established.halves.iter_mut().enumerate() {
         halves[side] = half.numbers(if scrubs[side] { payload.min(half.mss) } else { payload });
         if scrubs[side] {
-            let bytes = half.retained.as_mut().map(|retained| retained.bytes()).unwrap_or_default();
+            let bytes = half.store.bytes.as_mut().map(|retained| retained.bytes()).unwrap_or_default();
             if bytes.len() != half.in_sequence.wrapping_sub(half.unacknowledged) as usize {
                 return None;
             }

@@ -131,7 +131,7 @@ impl Established {
 
     /// Gives back what is retained.
     pub(crate) fn give_back(&mut self, memory: &mut Memory) {
-        for mut retained in self.halves.iter_mut().filter_map(|half| half.retained.take()) {
+        for mut retained in self.halves.iter_mut().filter_map(|half| half.store.bytes.take()) {
             retained.give_back(memory);
         }
     }

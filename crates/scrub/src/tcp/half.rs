@@ -48,9 +48,22 @@ pub(crate) struct Half {
     pub(crate) is_reset: bool,
     /// The last byte that the peer acknowledged, if it is known.
     pub(crate) last_acknowledged: Option<u8>,
-    /// What was retained at most before all was acknowledged the last time, as a power of two.
-    pub(crate) usual: u8,
-    pub(crate) retained: Option<Box<Bytes>>,
+    pub(crate) store: Store,
+}
+
+/// What is retained of a half, while anything is.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(crate) bytes: Option<Box<Bytes>>,
+    /// How much it was at most before all was acknowledged the last time, as a power of two.
+    usual: u8,
+}
+
+impl Store {
+    /// How many bytes are likely to be retained at a time, as far as it is known.
+    pub(crate) fn usual_room(&self) -> u32 {
+        1_u32.checked_shl(self.usual.into()).filter(|_| self.usual > 0).unwrap_or(0)
+    }
 }
 
 /// How windows of a host are scaled (RFC 7323, section 2), in bits.
@@ -98,8 +111,7 @@ impl Half {
             has_stamp: false,
             is_reset: false,
             last_acknowledged: None,
-            usual: 0,
-            retained: None,
+            store: Store::default(),
         }
     }
 
@@ -139,11 +151,6 @@ impl Half {
         }
     }
 
-    /// How many bytes are likely to be retained at a time, as far as it is known.
-    pub(crate) fn usual_room(&self) -> u32 {
-        1_u32.checked_shl(self.usual.into()).filter(|_| self.usual > 0).unwrap_or(0)
-    }
-
     /// Notes that the peer has everything up to `acknowledgement`.
     pub(crate) fn acknowledge(&mut self, acknowledgement: u32, memory: &mut Memory) {
         let Ok(len @ 1..) = u32::try_from(ahead(acknowledgement, self.unacknowledged)) else { return };
@@ -151,14 +158,14 @@ impl Half {
         self.in_sequence = later(self.in_sequence, acknowledgement);
         self.end = later(self.end, acknowledgement);
         self.last_acknowledged = None;
-        let Some(retained) = &mut self.retained else { return };
+        let Some(retained) = &mut self.store.bytes else { return };
         let is_behind_fin = matches!(self.fin, Fin::At(fin) if ahead(acknowledgement, fin) > 0);
         let last = retained.release(len - u32::from(is_behind_fin));
         self.last_acknowledged = last.filter(|_| !is_behind_fin);
         if retained.end() == 0 {
-            self.usual = retained.peak().checked_ilog2().map_or(0, |log| log as u8 + 1);
+            self.store.usual = retained.peak().checked_ilog2().map_or(0, |log| log as u8 + 1);
             retained.give_back(memory);
-            self.retained = None;
+            self.store.bytes = None;
         } else {
             retained.shrink(memory);
         }

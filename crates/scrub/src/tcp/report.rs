@@ -95,7 +95,12 @@ impl State {
 
     fn retained_bytes(&self) -> usize {
         let State::Established(established) = self else { return 0 };
-        established.halves.iter().filter_map(|half| half.retained.as_ref()).map(|retained| retained.memory_len()).sum()
+        established
+            .halves
+            .iter()
+            .filter_map(|half| half.store.bytes.as_ref())
+            .map(|retained| retained.memory_len())
+            .sum()
     }
 }
 

@@ -134,9 +134,9 @@ fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropR
         let offset = work.segment.sequence.wrapping_sub(sender.unacknowledged);
         let memory = &mut *work.memory;
         let (key, holder) = (work.key, work.holder);
-        let usual = sender.usual_room();
+        let usual = sender.store.usual_room();
         let begin = || Box::new(Bytes::with_room(memory.account(key, holder), usual));
-        let retained = sender.retained.get_or_insert_with(begin);
+        let retained = sender.store.bytes.get_or_insert_with(begin);
         let mut reconciled = Reconciled::AsItWas;
         work.segment.change_data(|data| {
             reconciled = retained.reconcile(offset, data, memory);
@@ -154,7 +154,7 @@ fn reconcile(work: &mut Work<'_, '_, '_>, sender: &mut Half) -> Result<(), DropR
 
 /// The end of what went on without a hole, after bytes up to `end` went on.
 fn in_sequence(context: &Context<'_>, sender: &Half, end: u32) -> u32 {
-    match &sender.retained {
+    match &sender.store.bytes {
         // A FIN is behind all bytes, so nothing that is retained reaches beyond it.
         Some(retained) if context.on(Rule::TcpOutOfOrder) => {
             later(sender.in_sequence, sender.unacknowledged.wrapping_add(retained.in_sequence()))
@@ -164,8 +164,8 @@ fn in_sequence(context: &Context<'_>, sender: &Half, end: u32) -> u32 {
 }
 
 fn no_room(work: &mut Work<'_, '_, '_>, sender: &mut Half, why: NoRoom) -> DropReason {
-    if sender.retained.as_ref().is_some_and(|retained| retained.memory_len() == 0) {
-        sender.retained = None;
+    if sender.store.bytes.as_ref().is_some_and(|retained| retained.memory_len() == 0) {
+        sender.store.bytes = None;
     }
     let (kind, event, reason) = refusal(work.key, work.holder.side, why);
     work.events.report_rarely(work.context.now, kind, event);
