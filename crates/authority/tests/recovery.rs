@@ -2,10 +2,12 @@
 //! hosts.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "common/counted.rs"]
+mod counted;
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use authority::directory::{
@@ -19,20 +21,11 @@ use identity::policy::LegacyHost;
 use identity::{Generation, HostIdentity, Profile, pem};
 use wire::MacAddress;
 
+use counted::random;
+
 const START: u64 = 1_800_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const TERMS: Terms = Terms { validity: Duration::from_secs(60 * 24 * 60 * 60), early: true, late: Duration::ZERO };
-
-/// Other bytes with each call.
-fn random() -> impl FnMut(&mut [u8]) {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    |bytes: &mut [u8]| {
-        for part in bytes.chunks_mut(32) {
-            let count = CALLS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-            part.copy_from_slice(&identity::hash::sha256(&[&count])[..part.len()]);
-        }
-    }
-}
 
 struct Stage {
     place: tempfile::TempDir,

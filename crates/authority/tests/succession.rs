@@ -2,9 +2,11 @@
 //! is visited.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+#[path = "common/counted.rs"]
+mod counted;
+
 use std::fs;
 use std::net::Ipv4Addr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use authority::directory::{Delivery, Record, Restored, Sharing, Terms, acting, change_policy, renew_authority};
@@ -14,23 +16,14 @@ use identity::certificate::{CertificateRequest, Role, TrustAnchor};
 use identity::{HostIdentity, Profile, Refusal, pem};
 use wire::MacAddress;
 
+use counted::random;
+
 const START: u64 = 1_800_000_000;
 const DAY_S: u64 = 24 * 60 * 60;
 const DAY: Duration = Duration::from_secs(DAY_S);
 const HOSTS: u16 = 300;
 /// Certificates of four days: renewed in their second half.
 const TERMS: Terms = Terms { validity: Duration::from_secs(4 * DAY_S), early: false, late: Duration::ZERO };
-
-/// Other bytes with each call.
-fn random() -> impl FnMut(&mut [u8]) {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    |bytes: &mut [u8]| {
-        for part in bytes.chunks_mut(32) {
-            let count = CALLS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-            part.copy_from_slice(&identity::hash::sha256(&[&count])[..part.len()]);
-        }
-    }
-}
 
 fn on_day(day: u64) -> u64 {
     START + day * DAY_S

@@ -304,3 +304,23 @@ impl Connection {
         self.change(libc::RTM_DELLINK, 0, &header(index))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::path::Path;
+
+    use crate::netlink::Connection;
+
+    #[test]
+    fn each_link_has_the_bus_that_the_kernel_shows_elsewhere() {
+        let links = Connection::open().expect("a routing socket").links().expect("links");
+        assert!(links.iter().any(|link| link.name == "lo" && link.bus.is_none() && !link.has_device()));
+        for link in links {
+            let subsystem = Path::new("/sys/class/net").join(&link.name).join("device/subsystem");
+            let shown = std::fs::read_link(subsystem).ok();
+            let shown = shown.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+            assert_eq!(link.bus.as_deref(), shown, "{}", link.name);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use ringwall_lab::net::{Namespace, process};
 use rustix::process::Signal;
 
 use super::{HOST_INTERFACE, PATIENCE, Path, TRUSTED, UNTRUSTED, perform_between, perform_with};
-use crate::stage::Outcome;
+use crate::stage::{Outcome, perform_bare};
 use crate::wire::Stream;
 
 const CARRY: &str = "[kernel]\ncarry = true";
@@ -196,6 +196,26 @@ fn a_gateway_says_why_the_kernel_carries_nothing() {
             assert_eq!(path.carries()?, "no: by these rules the daemon has to see each segment");
             let warnings = path.status()?["warnings"].to_string();
             assert!(warnings.contains("though kernel.carry is true"), "{warnings}");
+        }
+        Ok(())
+    });
+}
+
+/// Its segments would leave with the trusted host's own numbers, but the first of each list.
+#[test]
+fn nothing_is_carried_between_cards_that_join_segments_in_lists() {
+    let name = "nothing_is_carried_between_cards_that_join_segments_in_lists";
+    perform_bare(name, &["ethtool"], |run| {
+        let mut path = Path::lay(run, CARRY)?;
+        let mut ethtool = path.gate.command("ethtool");
+        ethtool.args(["-K", "in0", "rx-gro-list", "on"]);
+        process::must(ethtool)?;
+        path.start()?;
+        let carries = path.carries()?;
+        if !carries.starts_with(TOO_OLD) {
+            assert!(carries.starts_with("no: in0 joins segments by rx-gro-list; switch it off"), "{carries}");
+            let warnings = path.status()?["warnings"].to_string();
+            assert!(warnings.contains("ethtool -K in0 rx-gro-list off"), "{warnings}");
         }
         Ok(())
     });
