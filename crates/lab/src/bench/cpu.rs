@@ -48,11 +48,33 @@ pub fn processes(ids: &[u32]) -> Result<Duration, Failure> {
 /// # Errors
 /// It has ended.
 pub fn resident_bytes(id: u32) -> Result<f64, Failure> {
+    bytes_of(id, "VmRSS:")
+}
+
+/// The most that a process has taken so far, in bytes.
+///
+/// # Errors
+/// It has ended.
+pub fn peak_bytes(id: u32) -> Result<f64, Failure> {
+    bytes_of(id, "VmHWM:")
+}
+
+fn bytes_of(id: u32, what: &str) -> Result<f64, Failure> {
     let path = format!("/proc/{id}/status");
     let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
+    let line = text.lines().find_map(|line| line.strip_prefix(what)?.split_whitespace().next());
     let kibibytes = line.and_then(|word| word.parse::<f64>().ok());
     kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or(Failure::Unreadable(path))
+}
+
+/// The processes that this one has started.
+///
+/// # Errors
+/// It has ended.
+pub fn children(id: u32) -> Result<Vec<u32>, Failure> {
+    let path = format!("/proc/{id}/task/{id}/children");
+    let text = fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
+    Ok(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
 }
 
 /// Time that all threads of a process have run, as exact as the scheduler knows it. Threads that have ended do not count.

@@ -6,6 +6,7 @@
 mod broadcast;
 mod cll;
 mod compression;
+mod console;
 mod convergence;
 mod cpu;
 mod dhcp;
@@ -118,6 +119,14 @@ enum Experiment {
         options: Options,
         #[command(flatten)]
         plan: site::Plan,
+    },
+    /// The console of a machine that knows thousands of hosts: each page's answer and first paint, and
+    /// memory.
+    Console {
+        #[command(flatten)]
+        usual: Usual,
+        #[command(flatten)]
+        plan: console::Plan,
     },
     /// Two gateways of a pair under live connections: what each pays when one of the two fails.
     Failover {
@@ -296,6 +305,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Experiment::Site { options, plan } => {
             let program = guard::find_program(options.usual.ringwall.as_deref())?;
             show(&site::run(run, &program, *plan)?, &[], &options.usual)
+        }
+        Experiment::Console { usual, plan } => {
+            let program = guard::find_program(usual.ringwall.as_deref())?;
+            show(&console::run(run, &program, *plan)?, &console::Plan::gates(), usual)
         }
         Experiment::Failover { usual, plan } => {
             let program = guard::find_program(usual.ringwall.as_deref())?;

@@ -23,7 +23,7 @@ const AXE_VARIABLE: &str = "RINGWALL_AXE";
 const PICTURES_VARIABLE: &str = "RINGWALL_PICTURES";
 /// Signs in with the link, then has axe-core judge each page in light and dark colours, with the
 /// keyboard alone to the first link, and says when the first paint was.
-const BROWSER: &str = include_str!("console_browser.py");
+const BROWSER: &str = include_str!("../../browser/console.py");
 
 /// A console beside the daemon of one host.
 pub(crate) struct Console<'a> {

@@ -239,8 +239,19 @@ fn prepare(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", LOG_PAGES, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "max_page_count", signed(max_bytes / PAGE_BYTES), |_| Ok(()))?;
-    if is_new { make(connection) } else { Ok(()) }
+    if is_new {
+        make(connection)?;
+    }
+    match connection.execute_batch(ORDER) {
+        // A file of an earlier version has no room for it before rows make some.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => Ok(()),
+        made => made,
+    }
 }
+
+/// The console asks for what began last, of a hundred thousand rows. Files of earlier versions get it
+/// when they are opened next.
+const ORDER: &str = "CREATE INDEX IF NOT EXISTS by_start ON entry (first_ms)";
 
 fn make(connection: &Connection) -> rusqlite::Result<()> {
     let table = format!(
@@ -253,9 +264,10 @@ fn make(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&table)
 }
 
+/// Rows come in the order of `by_start`, so the plus keeps SQLite from the other index and from sorting.
 const SELECT: &str = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text \
     FROM entry \
-    WHERE last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
+    WHERE +last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
     AND (NOT ?4 OR kind NOT IN ('address', 'started', 'stopped', 'policy', 'order')) \
     ORDER BY first_ms DESC, number DESC LIMIT ?5 OFFSET ?6";
 
@@ -425,6 +437,50 @@ mod tests {
         let newest = rows.iter().map(|row| row.last_unix_ms).max();
         assert_eq!(newest, Some(attack.span.last_unix_ms));
         assert!(rows.iter().all(|row| row.last_unix_ms > attack.span.last_unix_ms - 1000), "the oldest went");
+    }
+
+    #[test]
+    fn what_began_last_is_read_without_sorting_all_rows() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("history.db");
+        drop(History::open(&file, MAX, 30, "eth0").expect("open"));
+        let plan = || {
+            let connection = open_to_read(&file).expect("open");
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {SELECT}")).expect("prepared");
+            let values = params![0, None::<String>, None::<String>, true, 100, 0];
+            let steps = statement.query_map(values, |row| row.get::<_, String>(3)).expect("explained");
+            steps.collect::<rusqlite::Result<Vec<_>>>().expect("steps").join("; ")
+        };
+        assert!(plan().contains("by_start") && !plan().contains("TEMP B-TREE"), "{}", plan());
+        // A file of an earlier version gets it.
+        Connection::open(&file).and_then(|it| it.execute_batch("DROP INDEX by_start")).expect("dropped");
+        assert!(plan().contains("TEMP B-TREE"), "{}", plan());
+        drop(History::open(&file, MAX, 30, "eth0").expect("open"));
+        assert!(plan().contains("by_start"), "{}", plan());
+    }
+
+    #[test]
+    fn a_full_file_of_an_earlier_version_goes_on_without_an_order() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("history.db");
+        let max = 128 << 10;
+        let fill = |history: &History, numbers: std::ops::Range<u64>| {
+            let mut attack = attack();
+            for number in numbers {
+                (attack.number, attack.span.last_unix_ms) = (number, attack.span.last_unix_ms + 1);
+                history.attack(&attack).expect("entered");
+            }
+        };
+        fill(&History::open(&file, max, 30, "eth0").expect("open"), 0..1);
+        Connection::open(&file).and_then(|it| it.execute_batch("DROP INDEX by_start; VACUUM")).expect("dropped");
+        let pages = |name: &str| -> i64 {
+            open_to_read(&file).and_then(|it| it.pragma_query_value(None, name, |row| row.get(0))).expect("a number")
+        };
+        // As full as its rows make it, and nothing is left for an index.
+        let full = u64::try_from(pages("page_count")).expect("pages") * PAGE_BYTES;
+        let history = History::open(&file, full, 30, "eth0").expect("a full file is opened");
+        fill(&history, 1..40);
+        assert_eq!(all(&file).last().map(|row| row.count), Some(attack().count));
     }
 
     #[test]

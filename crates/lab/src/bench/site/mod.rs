@@ -216,10 +216,7 @@ impl Stage {
         let mut running = Running::start(command, &self.directory.join("service.log"))?;
         running.await_output("hosts report to", START_LIMIT)?;
         let keeper = running.id();
-        let path = format!("/proc/{keeper}/task/{keeper}/children");
-        let text = std::fs::read_to_string(&path).map_err(Failure::io(format!("reading {path}")))?;
-        let doors = text.split_whitespace().filter_map(|word| word.parse().ok());
-        let processes = std::iter::once(keeper).chain(doors).collect();
+        let processes = std::iter::once(keeper).chain(cpu::children(keeper)?).collect();
         Ok(Service { stage: self, address: client::service_at(SERVICE, PORT), processes, signer, _running: running })
     }
 }
