@@ -24,7 +24,7 @@ fuzz: ## Fuzz every parser and bump (ARGS="SECONDS [TARGET...]", 60 each); needs
 sim: ## The LAN in memory: ARGS="--seed 1 --runs 1000"
 	@packaging/lab.sh sim $(or $(ARGS),--seed 1 --runs 1000)
 
-bench: ## Tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces", "site", "peers" or "machine"
+bench: ## Tables, measured here: ARGS="cll --json FILE", "s-arp", "scrub --plots DIR", "nonces", "site", "console", "peers" or "machine"
 	@packaging/lab.sh bench $(or $(ARGS),cll)
 
 model: ## Check the models of model/ and print each query's verdict (ARGS="--quick"); installs Verifpal below target/

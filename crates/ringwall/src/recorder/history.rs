@@ -264,7 +264,8 @@ fn make(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&table)
 }
 
-/// Rows come in the order of `by_start`, so the plus keeps SQLite from the other index and from sorting.
+/// Rows come in the order of `by_start`. The plus keeps SQLite from the index by their end, which
+/// would have it sort all of them.
 const SELECT: &str = "SELECT number, kind, interface, first_ms, last_ms, is_open, count, ip, mac, name, text \
     FROM entry \
     WHERE +last_ms >= ?1 AND (?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR ?3 IN (ip, mac, name)) \
@@ -275,6 +276,8 @@ fn open_to_read(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY_MAX)?;
+    // A reader in a sandbox has no folder for temporary files, in which SQLite would sort a far page.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
 }
 
@@ -316,15 +319,17 @@ pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
     read().map_err(other)
 }
 
-/// The same of several histories, as if they were one. What cannot be read has no rows.
+/// The same of several histories, as if they were one. What cannot be read has no rows, and the log
+/// says why.
 pub(crate) fn read_all(files: &[PathBuf], wanted: &Wanted) -> Vec<Row> {
     // How many of a file's rows come before is known when those of the others are seen.
     let (most, after) = wanted.newest.unwrap_or((u32::MAX, 0));
     let wanted = Wanted { newest: Some((most.saturating_add(after), 0)), ..wanted.clone() };
-    let connections: Vec<Connection> = files.iter().filter_map(|file| open_to_read(file).ok()).collect();
-    let mut statements: Vec<_> = connections.iter().filter_map(|one| one.prepare(SELECT).ok()).collect();
-    let selected = statements.iter_mut().filter_map(|statement| select(statement, &wanted).ok());
-    let mut selected: Vec<_> = selected.map(|rows| rows.map_while(Result::ok).peekable()).collect();
+    let there = files.iter().filter(|file| file.exists());
+    let connections: Vec<Connection> = there.filter_map(|file| readable(open_to_read(file))).collect();
+    let mut statements: Vec<_> = connections.iter().filter_map(|one| readable(one.prepare(SELECT))).collect();
+    let selected = statements.iter_mut().filter_map(|statement| readable(select(statement, &wanted)));
+    let mut selected: Vec<_> = selected.map(|rows| rows.map_while(readable).peekable()).collect();
     let newest_first = std::iter::from_fn(|| {
         let firsts = selected.iter_mut().enumerate().filter_map(|(at, rows)| Some((rows.peek()?.first_unix_ms, at)));
         let (_, at) = firsts.max()?;
@@ -333,6 +338,10 @@ pub(crate) fn read_all(files: &[PathBuf], wanted: &Wanted) -> Vec<Row> {
     let mut rows: Vec<Row> = newest_first.skip(after as usize).take(most as usize).collect();
     rows.reverse();
     rows
+}
+
+fn readable<T>(found: rusqlite::Result<T>) -> Option<T> {
+    found.inspect_err(|error| tracing::warn!("a history cannot be read: {error}")).ok()
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use crate::guard::{Daemon, Site};
 use crate::net::lan::INTERFACE;
 use crate::net::{Frame, Host, Lan, LanPlan, Namespace, link, process};
 
-/// Whose daemons are asked; the first is the machine of the console.
-/// Each knows at most 1,024 hosts that it has no association with.
+/// Whose daemons are asked; the first is the machine of the console. Each knows at most 1,024 hosts
+/// that it has no association with.
 const GUARDED: [&str; 10] = ["a", "b", "c", "g", "h", "i", "j", "l", "n", "o"];
 /// Who speaks for all others.
 const CROWD: &str = "x";
@@ -33,9 +33,10 @@ const APART_MS: u32 = 20_000;
 
 /// The LAN, its daemons, and where a console finds them.
 pub(super) struct Crowd {
+    // They give their cards back before the LAN goes.
+    daemons: Vec<Daemon>,
     lan: Lan,
     run_dir: PathBuf,
-    _daemons: Vec<Daemon>,
 }
 
 impl Crowd {
@@ -54,9 +55,9 @@ impl Crowd {
             symlink(&socket, &link).map_err(Failure::file("making", &link))?;
             daemons.push(daemon);
         }
-        let crowd = Crowd { lan, run_dir, _daemons: daemons };
+        let crowd = Crowd { daemons, lan, run_dir };
         let share = peers.div_ceil(GUARDED.len() as u32);
-        for (at, daemon) in crowd._daemons.iter().enumerate() {
+        for (at, daemon) in crowd.daemons.iter().enumerate() {
             let first = at as u32 * share;
             crowd.meet(daemon, first..peers.min(first + share))?;
         }
@@ -65,7 +66,7 @@ impl Crowd {
     }
 
     pub(super) fn namespace(&self) -> &Namespace {
-        &self._daemons[0].host.namespace
+        &self.daemons[0].host.namespace
     }
 
     pub(super) fn run_dir(&self) -> &Path {
@@ -83,8 +84,8 @@ impl Crowd {
     /// The hosts with these numbers ask for the daemon's host until it knows them all.
     fn meet(&self, daemon: &Daemon, numbers: std::ops::Range<u32>) -> Result<(), Failure> {
         let frames: Vec<Frame> = numbers.map(|number| question(number, &daemon.host)).collect();
-        let liar = self.lan.host(CROWD)?;
-        let mut port = liar.namespace.enter(|| link::open_to_send(INTERFACE))?;
+        let crowd = self.lan.host(CROWD)?;
+        let mut port = crowd.namespace.enter(|| link::open_to_send(INTERFACE))?;
         process::until(&format!("{} knows {} hosts", daemon.host.name, frames.len()), KNOWN_LIMIT, || {
             for handful in frames.chunks(HANDFUL) {
                 handful.iter().for_each(|frame| link::put(&mut port, frame));
