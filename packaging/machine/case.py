@@ -33,6 +33,9 @@ class Case:
             self.row["verdict"] = "ok"
         except Failed as failed:
             self.row["verdict"] = f"FAILED: {failed}"
+            for machine in self.machines:
+                if machine.line:
+                    machine.keep_journal()
         finally:
             if self.watch:
                 self.watch.stop()

@@ -88,7 +88,16 @@ pub(crate) struct AskArgs {
 }
 
 /// Asks the daemon that listens on `socket`.
-pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
+pub(crate) fn ask(socket: &Path, question: &Ask) -> Result<Answer, Failure> {
+    match Answer::from_json(&ask_for_text(socket, question)?) {
+        Ok(Answer::Error { line }) => Err(Failure::file(socket, line, "see the log of the daemon")),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(Failure::file(socket, error, "use the same version of both")),
+    }
+}
+
+/// The same, for who hands the answer on and does not read it: a line of JSON.
+pub(crate) fn ask_for_text(socket: &Path, ask: &Ask) -> Result<String, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             let what = format!("the daemon did not answer within {} s", ANSWER_TIME_MAX.as_secs());
@@ -119,10 +128,7 @@ pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Answer, Failure> {
             "ask again; if it stays so, see the log of the daemon",
         ));
     }
-    match serde_json::from_str(&text).map_err(|error| Failure::file(socket, error, "use the same version of both"))? {
-        Answer::Error { line } => Err(Failure::file(socket, line, "see the log of the daemon")),
-        answer => Ok(answer),
-    }
+    Ok(text)
 }
 
 /// Puts one line to the daemon; what it says is empty if it hung up. Every question may be put twice.

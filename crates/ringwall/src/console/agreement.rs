@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bump::DropReason;
 use proptest::prelude::*;
 
-use super::tests::look_answering;
+use super::tests::{look_answering, told};
 use super::{Question, Reply, What, pages};
 use crate::metrics::tests::{prometheus, signed_arp};
 use crate::modes::part::Account as _;
@@ -59,10 +59,10 @@ fn in_metrics(status: &Status) -> Counts {
 }
 
 fn in_console(status: &Status) -> Counts {
-    let told = Answer::Status(Box::new(status.clone()));
+    let answer = Answer::Status(Box::new(status.clone()));
     let look = look_answering(move |question| match question {
         Question::Daemons => Reply::Daemons(vec!["e1".to_owned()]),
-        Question::Ask { what: What::Status, .. } => Reply::Told(Box::new(told.clone())),
+        Question::Ask { what: What::Status, .. } => told(&answer),
         _ => Reply::Silent("nothing else".to_owned()),
     });
     let page = pages::drops(&look).expect("a page");

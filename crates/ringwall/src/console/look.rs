@@ -139,7 +139,10 @@ impl Look {
     /// What a daemon says to this; in words, why it says nothing.
     pub(super) fn tell(&self, daemon: &str, what: What) -> io::Result<Result<Answer, String>> {
         match self.ask(&Question::Ask { daemon: daemon.to_owned(), what })? {
-            Reply::Told(answer) => Ok(Ok(*answer)),
+            Reply::Told(text) => Ok(match Answer::from_json(text.get()) {
+                Ok(Answer::Error { line }) => Err(line),
+                told => told.map_err(|error| error.to_string()),
+            }),
             Reply::Silent(why) => Ok(Err(why)),
             _ => Err(other()),
         }

@@ -38,9 +38,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::protocol::Answer;
 use crate::recorder::history::{Row, Wanted};
 
 pub(crate) use door::run as run_door;
@@ -154,7 +154,8 @@ enum What {
 #[serde(rename_all = "kebab-case")]
 enum Reply {
     Daemons(Vec<String>),
-    Told(Box<Answer>),
+    /// What a daemon said, as it said it: the door reads it, which has no privilege.
+    Told(Box<RawValue>),
     /// Nobody answers, and why.
     Silent(String),
     Rows(Vec<Row>),

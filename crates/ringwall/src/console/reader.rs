@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
 use system::privilege;
 use system::sandbox::{self, Reach};
 
@@ -170,10 +171,9 @@ impl Reader {
         let Some(socket) = sockets_in(&self.run_dir).into_iter().find(|socket| stem(socket) == daemon) else {
             return Reply::Silent("there is no such daemon".to_owned());
         };
-        match client::ask(&socket, &question(what)) {
-            Ok(answer) => Reply::Told(Box::new(answer)),
-            Err(failure) => Reply::Silent(failure.to_string()),
-        }
+        let text = client::ask_for_text(&socket, &question(what)).map_err(|failure| failure.to_string());
+        let told = text.and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()));
+        told.map_or_else(Reply::Silent, Reply::Told)
     }
 
     /// Of all histories, what began first coming first. One that is not there has none.

@@ -161,6 +161,11 @@ pub(super) fn look_answering(answer: impl Fn(Question) -> Reply + Send + 'static
     Look::new(way_to_reader(ours).expect("a way"), true)
 }
 
+/// What a daemon says, as a reader hands it on.
+pub(super) fn told(answer: &Answer) -> Reply {
+    Reply::Told(serde_json::value::to_raw_value(answer).expect("JSON"))
+}
+
 /// A look at one daemon whose peers and attackers have these names.
 fn look() -> Look {
     look_answering(|question| reply(&question))
@@ -180,14 +185,14 @@ fn reply(question: &Question) -> Reply {
                 attack.source.mac = Some(HOSTILE[1].to_owned());
             };
             status.attacks.open.iter_mut().for_each(hostile);
-            Reply::Told(Box::new(Answer::Status(status)))
+            told(&Answer::Status(status))
         }
         Question::Ask { what: What::Known, .. } => {
             let named = HOSTILE.map(|name| {
                 let (name, mac, addresses) = (name.to_owned(), name.to_owned(), vec![name.to_owned()]);
                 crate::protocol::Peer { name, mac, addresses, ..peers[0].clone() }
             });
-            Reply::Told(Box::new(Answer::Peers { peers: named.to_vec() }))
+            told(&Answer::Peers { peers: named.to_vec() })
         }
         Question::Ask { .. } => Reply::Silent(HOSTILE.concat()),
         Question::History(_) => Reply::Rows(Vec::new()),
