@@ -249,7 +249,8 @@ def check_nothing_left(machine):
 
 def outage(one, other, action, seconds, address=None):
     """The longest gap between two answers of `other`, in seconds, around `action`; pings are sent for so long."""
-    one.must(f"ping -n -D -i 0.2 -w {seconds} {address or other.ip} > /run/pings 2>&1 &")
+    # With a deadline of its own (-w) ping ends at the first host that its kernel does not find by ARP.
+    one.must(f"timeout -s INT {seconds} ping -n -D -i 0.2 {address or other.ip} > /run/pings 2>&1 &")
     start = time.monotonic()
     time.sleep(4)
     action()
