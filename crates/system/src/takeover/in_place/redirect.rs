@@ -1,8 +1,10 @@
 //! From the TAP to the stack: what the daemon writes is received by the card.
 //!
 //! The kernel's action `mirred` is the one way that a program in front of the card does not see
-//! again. Before it a program marks the frame as opened, and undoes what the kernel concluded from
-//! the TAP's own address: that a frame to the card's address is for another host.
+//! again. The filter that has it is a program, which marks the frame as opened and undoes what the
+//! kernel concluded from the TAP's own address: that a frame to the card's address is for another
+//! host. It matches every frame. A filter `u32` did before, and Linux 6.12 logged a warning with a
+//! trace of calls when a later daemon replaced it.
 
 use std::path::Path;
 
@@ -22,8 +24,8 @@ const MARK: i16 = 8;
 const TO_US: i32 = 0;
 const TO_ANOTHER: i32 = 3;
 const CHANGE_ADDRESSEE: i32 = 32;
-/// The next filter decides.
-const NEXT: i32 = -1;
+/// The filter matches, so its action is carried out.
+const MATCHES: i32 = -1;
 
 /// Has the card receive whatever comes in at the TAP. The program gets the name `path`.
 pub(super) fn from_tap(interface: &str, path: &Path, tap: &str, card: &str) -> Result<(), TakeoverError> {
@@ -46,8 +48,7 @@ fn script(path: &Path, tap: &str, card: &str) -> String {
     let path = path.display();
     format!(
         "qdisc replace dev {tap} clsact\n\
-         filter replace dev {tap} ingress pref 1 handle 1 protocol all bpf direct-action object-pinned {path}\n\
-         filter replace dev {tap} ingress pref 2 handle 800::1 protocol all u32 match u32 0 0 \
+         filter replace dev {tap} ingress pref 1 handle 1 protocol all bpf object-pinned {path} \
          action mirred ingress redirect dev {card}\n"
     )
 }
@@ -62,7 +63,7 @@ fn program() -> Vec<Instruction> {
         instruction(COPY, 1, 6, 0, 0),
         instruction(SET, 2, 0, 0, TO_US),
         instruction(CALL, 0, 0, 0, CHANGE_ADDRESSEE),
-        instruction(SET, 0, 0, 0, NEXT),
+        instruction(SET, 0, 0, 0, MATCHES),
         instruction(EXIT, 0, 0, 0, 0),
     ]
 }
