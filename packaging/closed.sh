@@ -3,10 +3,10 @@
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
 # out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
 # A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
-# and whose device is yet to be made (record 0104), and a bridge by its name. `release` is the way out for an
-# administrator: it opens, and takes away what a daemon has left at the card. `appear INTERFACE NAME`
-# closes a card that may have just come and is called NAME until udev has renamed it, unless its daemon guards it
-# (record 0120). `device INTERFACE` prints the path by which units find it (record 0092).
+# and whose device is yet to be made (record 0104), and a bond or bridge by its name; `closed.sh ahead INTERFACE` for
+# one alone. `release` is the way out for an administrator: it opens, and takes away what a daemon has left at the
+# card. `appear INTERFACE NAME` closes a card that may have just come and is called NAME until udev has renamed it,
+# unless its daemon guards it (record 0120). `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
 fail() {
@@ -15,7 +15,7 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|open|release|device INTERFACE, closed.sh appear INTERFACE NAME, or closed.sh ahead"
+    fail "usage: closed.sh close|open|release|device INTERFACE, appear INTERFACE NAME, or ahead [INTERFACE]"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -104,31 +104,50 @@ put() {
     } | nft -f -
 }
 
-# Where ports and bridge meet, a bridge goes by its name, so it is shut before it is there.
-put_at_bridge() {
+# A device that is not there yet is closed by its name: where the stack hands packets to it and takes them from it, and
+# for a bridge where it meets its ports. A kernel without nftables for bridges still closes the others.
+put_by_name() {
+    put_at arp input output iifname oifname && put_at inet prerouting postrouting iifname oifname &&
+        { put_at bridge input output "meta ibrname" "meta obrname" || :; }
+}
+
+# Family, two hooks, and how a rule of each names the device.
+put_at() {
     table=$(table)
     nft -f - <<RULES
-table bridge $table
-delete table bridge $table
-table bridge $table {
-    chain from_ports { type filter hook input priority -500; meta ibrname "$interface" drop; }
-    chain to_ports { type filter hook output priority -500; meta obrname "$interface" drop; }
+table $1 $table
+delete table $1 $table
+table $1 $table {
+    chain from_device { type filter hook $2 priority -500; $4 "$interface" drop; }
+    chain to_device { type filter hook $3 priority -500; $5 "$interface" drop; }
 }
 RULES
 }
 
+# What has these tables is not there unless the device was closed by its name.
+delete_tables() {
+    table=$(table)
+    for family in "$@"; do
+        nft delete table "$family" "$table" 2>/dev/null || :
+    done
+}
+
 # Who makes a device again while a daemon guards it finds it shut by the daemon (record 0104).
 close_ahead() {
+    check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] || return 0
+    if find_card; then
+        at_card | put
+    else
+        put_by_name
+    fi
+}
+
+close_all_ahead() {
     status=0
     for unit in "$enabled"*.service; do
         interface=${unit#"$enabled"}
         interface=${interface%.service}
-        check_name "$interface" && [ ! -e "/sys/class/net/$interface" ] || continue
-        if find_card; then
-            at_card | put || status=1
-        else
-            put_at_bridge || status=1
-        fi
+        close_ahead || status=1
     done
     return $status
 }
@@ -136,8 +155,7 @@ close_ahead() {
 open() {
     table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
-    # Not there but for a bridge.
-    nft delete table bridge "$table" 2>/dev/null || :
+    delete_tables bridge arp inet
 }
 
 # The filters of a daemon, by the number that it gives them (in_place/below.rs).
@@ -165,7 +183,7 @@ is_taken() {
 
 [ "$*" != ahead ] || {
     lock
-    close_ahead
+    close_all_ahead
     exit
 }
 case $#:$1 in
@@ -190,6 +208,12 @@ close | appear)
         echo "closed.sh: $interface is not closed at the card $card" >&2
     fi
     at_device | put
+    # With br_netfilter they would drop what passes between guests of a bridge.
+    delete_tables arp inet
+    ;;
+ahead)
+    lock
+    close_ahead
     ;;
 open)
     await_udev

@@ -253,19 +253,22 @@ fn streams_pass_without_offloads_and_with_another_mtu() {
     });
 }
 
+/// Runs the package's script with these words in the host's namespace.
+fn closed(host: &Host, words: &str) -> Result<String, Failure> {
+    let mut script = host.namespace.command("unshare");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/closed.sh");
+    let run = format!("mount -t sysfs none /sys && exec sh {file} {words}");
+    script.args(["--mount", "sh", "-c", &run]);
+    process::must(script)
+}
+
 /// What a rule of udev does with a card that comes, which is called otherwise until udev has renamed it. It has its new
 /// name beside its own by then; another device that has it keeps udev from renaming.
 #[test]
 fn a_card_that_comes_is_closed_by_the_name_that_it_gets_unless_another_device_has_it() {
     perform(&["a", "b"], |stage| {
         let (a, b) = (stage.host("a"), stage.host("b"));
-        let appear = || {
-            let mut script = a.namespace.command("unshare");
-            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/closed.sh");
-            let run = format!("mount -t sysfs none /sys && exec sh {file} appear ens3 {INTERFACE}");
-            script.args(["--mount", "sh", "-c", &run]);
-            process::must(script)
-        };
+        let appear = || closed(a, &format!("appear ens3 {INTERFACE}"));
         a.namespace.ip("link add ens3 type veth peer name far")?;
         appear()?;
         assert!(pings(&a.namespace, b.ip, "")?, "closed for another device's name");
@@ -278,5 +281,44 @@ fn a_card_that_comes_is_closed_by_the_name_that_it_gets_unless_another_device_ha
         assert!(!pings(&a.namespace, b.ip, "-W 1")?, "open");
         assert_eq!(b.neighbour(a.ip)?, None, "it was asked for its address");
         Ok(())
+    });
+}
+
+/// A manager that does not wait for udev sends by the device that it has made at once. It finds it closed by its name,
+/// from the first frame on, until somebody opens it. The card plays the bond, which not every kernel has.
+#[test]
+fn what_is_yet_to_be_made_is_closed_by_its_name() {
+    perform(&["a", "b"], |stage| {
+        let (a, b) = (stage.host("a"), stage.host("b"));
+        let rename = |from: &str, to: &str| -> Outcome {
+            for words in [format!("set {from} down"), format!("set {from} name {to}"), format!("set {to} up")] {
+                a.namespace.ip(&format!("link {words}"))?;
+            }
+            Ok(())
+        };
+        let is_heard = || {
+            b.namespace.ip("neigh flush all")?;
+            let answered = pings(&a.namespace, b.ip, "-c 3 -i 0.3 -W 1")?;
+            Ok::<_, Failure>((answered, b.neighbour(a.ip)?.is_some()))
+        };
+        closed(a, "ahead bond0")?;
+        assert_eq!(is_heard()?, (true, true), "another name was closed");
+        rename(INTERFACE, "bond0")?;
+        assert_eq!(is_heard()?, (false, false), "open before anybody has shut the device");
+        // From here on the device itself is closed, and nothing by its name.
+        closed(a, "close bond0")?;
+        assert_eq!(is_heard()?, (false, false), "open between both");
+        closed(a, "open bond0")?;
+        assert_eq!(is_heard()?, (true, true));
+        // What is there is left to udev's rule and to its daemon.
+        closed(a, "ahead bond0")?;
+        assert_eq!(is_heard()?, (true, true), "a device that is guarded was closed");
+        rename("bond0", INTERFACE)?;
+        closed(a, "ahead bond0")?;
+        rename(INTERFACE, "bond0")?;
+        assert_eq!(is_heard()?, (false, false));
+        closed(a, "release bond0")?;
+        assert_eq!(is_heard()?, (true, true), "the way out does not open");
+        rename("bond0", INTERFACE)
     });
 }
