@@ -11,6 +11,13 @@ check) packaging/setup.sh build ;;
 esac
 . packaging/common.sh
 
+# Each step says how long the run has taken so far, in minutes and seconds: where its time goes stands in any log.
+started=$(date +%s)
+say() {
+    passed_s=$(($(date +%s) - started))
+    printf '\n==> %s [%d:%02d]\n' "$*" $((passed_s / 60)) $((passed_s % 60))
+}
+
 SIM_RUNS=${SIM_RUNS:-50}
 FUZZ_SMOKE_SECONDS=${FUZZ_SMOKE_SECONDS:-6}
 privileged=yes

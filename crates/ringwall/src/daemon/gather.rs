@@ -19,8 +19,8 @@ use system::port::limits::WIRE_BATCH_MAX_FRAMES;
 const WINDOW: Duration = Duration::from_millis(10);
 /// Bytes in a window from which on data counts as dense: 250 Mbit/s.
 const DENSE_BYTES: u64 = 250_000_000 / 8 / 100;
-/// A turn that took as many frames is worth its cost.
-const PORTION_FRAMES: u64 = 24;
+/// A turn that took as many bytes is worth its cost: 24 full frames, or a part of one super-frame.
+const PORTION_BYTES: u64 = 24 * 1500;
 /// Shorter frames are acknowledgements and requests, which nobody should wait for.
 const FULL_FRAME_BYTES: u64 = 512;
 /// How long frames gather: eight of them at 1 Gbit/s. The timer of an ordinary thread adds up to 50 us.
@@ -67,7 +67,7 @@ impl Gather {
         match self.traffic {
             Traffic::Everything => {
                 let dense = self.in_window(now, counters.bytes) >= DENSE_BYTES;
-                let small_portion = (1..PORTION_FRAMES).contains(&frames);
+                let small_portion = (1..PORTION_BYTES).contains(&bytes);
                 (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
             }
             Traffic::Kept => {
@@ -119,6 +119,7 @@ mod tests {
         assert_eq!(pauses(4, 1500), 100, "960 Mbit/s, four frames at a time");
         assert_eq!(pauses(64, 1500), 0, "full portions");
         assert_eq!(pauses(1, 1500), 0, "240 Mbit/s");
+        assert_eq!(pauses(1, 65_000), 0, "super-frames one by one");
         assert_eq!(pauses(20, 90), 0, "acknowledgements");
     }
 
