@@ -29,12 +29,14 @@ pub(super) fn way_to_reader(stream: UnixStream) -> io::Result<Way> {
     Way::new(stream, Patience { say: Some(READER_TIME_MAX), hear: READER_TIME_MAX }, ANSWER_BYTES_MAX)
 }
 
+/// What a daemon says; in words, why it says nothing.
+type Told = Result<Answer, String>;
+
 /// What one daemon says of itself.
 #[derive(Clone, Debug)]
 pub(super) struct Daemon {
     pub(super) name: String,
-    /// What went wrong, if it says nothing.
-    pub(super) told: Result<Answer, String>,
+    pub(super) told: Told,
 }
 
 impl Daemon {
@@ -126,40 +128,33 @@ impl Look {
     pub(super) fn daemons(&self) -> io::Result<Arc<Vec<Daemon>>> {
         self.daemons.get(FRESH, || {
             let Reply::Daemons(names) = self.ask(&Question::Daemons)? else { return Err(other()) };
-            let daemons = names.into_iter().take(DAEMONS_MAX).map(|name| self.daemon(name));
-            daemons.collect::<io::Result<_>>().map(Arc::new)
+            let names: Vec<String> = names.into_iter().take(DAEMONS_MAX).collect();
+            let told = self.tell_all(names.iter(), What::Status)?;
+            Ok(Arc::new(names.into_iter().zip(told).map(|(name, told)| Daemon { name, told }).collect()))
         })
     }
 
-    fn daemon(&self, name: String) -> io::Result<Daemon> {
-        let told = self.tell(&name, What::Status)?;
-        Ok(Daemon { name, told })
+    /// What a daemon says to this; in words, why it says nothing.
+    pub(super) fn tell(&self, daemon: &str, what: What) -> io::Result<Told> {
+        understood(self.ask(&Question::Ask { daemon: daemon.to_owned(), what })?)
     }
 
-    /// What a daemon says to this; in words, why it says nothing.
-    pub(super) fn tell(&self, daemon: &str, what: What) -> io::Result<Result<Answer, String>> {
-        match self.ask(&Question::Ask { daemon: daemon.to_owned(), what })? {
-            Reply::Told(text) => Ok(match Answer::from_json(text.get()) {
-                Ok(Answer::Error { line }) => Err(line),
-                told => told.map_err(|error| error.to_string()),
-            }),
-            Reply::Silent(why) => Ok(Err(why)),
-            _ => Err(other()),
-        }
+    /// What each of these daemons says to this.
+    fn tell_all<'a>(&self, daemons: impl Iterator<Item = &'a String>, what: What) -> io::Result<Vec<Told>> {
+        let questions: Vec<_> = daemons.map(|daemon| Question::Ask { daemon: daemon.clone(), what }).collect();
+        locked(&self.reader).ask_all(&questions, understood)?.into_iter().collect()
     }
 
     /// Whom the daemons know.
     pub(super) fn known(&self) -> io::Result<Arc<Vec<Known>>> {
         let daemons = self.daemons()?;
         self.known.get(FRESH, || {
-            let hosts = daemons.iter().filter(|daemon| daemon.host().is_some());
-            let mut known = Vec::new();
-            for daemon in hosts {
-                if let Ok(answer) = self.tell(&daemon.name, What::Known)? {
-                    known.push(Known { interface: daemon.interface().to_owned(), answer });
-                }
-            }
-            Ok(Arc::new(known))
+            let hosts: Vec<&Daemon> = daemons.iter().filter(|daemon| daemon.host().is_some()).collect();
+            let told = self.tell_all(hosts.iter().map(|daemon| &daemon.name), What::Known)?;
+            let known = |(daemon, told): (&&Daemon, Told)| {
+                told.ok().map(|answer| Known { interface: daemon.interface().to_owned(), answer })
+            };
+            Ok(Arc::new(hosts.iter().zip(told).filter_map(known).collect()))
         })
     }
 
@@ -194,6 +189,17 @@ impl Look {
     /// The last `count` spans of so many steps.
     pub(super) fn trend(&self, count: usize, steps: u64) -> Vec<Drops> {
         locked(&self.trend).spans(unix_s(), count, steps)
+    }
+}
+
+fn understood(reply: Reply) -> io::Result<Told> {
+    match reply {
+        Reply::Told(text) => Ok(match Answer::from_json(text.get()) {
+            Ok(Answer::Error { line }) => Err(line),
+            told => told.map_err(|error| error.to_string()),
+        }),
+        Reply::Silent(why) => Ok(Err(why)),
+        _ => Err(other()),
     }
 }
 

@@ -90,6 +90,23 @@ impl Way {
         answer
     }
 
+    /// What `heard` makes of each answer to these questions, in their order. All are put before the
+    /// first answer is read: the other side looks for the next one meanwhile. So they have to be few
+    /// and short.
+    ///
+    /// # Errors
+    /// As [`Way::ask`].
+    pub(crate) fn ask_all<T: DeserializeOwned, U>(
+        &mut self,
+        questions: &[impl Serialize],
+        mut heard: impl FnMut(T) -> U,
+    ) -> io::Result<Vec<U>> {
+        questions.iter().try_for_each(|question| self.say(question))?;
+        let answers: io::Result<Vec<U>> = questions.iter().map(|_| self.receive().map(&mut heard)).collect();
+        self.is_lost = answers.is_err();
+        answers
+    }
+
     /// Whether nothing can be asked any more.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
@@ -114,6 +131,19 @@ mod tests {
         assert!(way.ask::<String>(&"one").is_err());
         far.write_all(b"\"of one\"\n").expect("sent");
         assert!(way.is_lost() && way.ask::<String>(&"two").is_err());
+    }
+
+    #[test]
+    fn questions_that_are_put_together_are_answered_in_their_order_or_nothing_is_asked_any_more() {
+        let (mut way, mut far) = way(Some(SHORT));
+        far.write_all(b"\"one\"\n\"two\"\n\"late").expect("sent");
+        let heard = way.ask_all(&["1?", "2?"], |answer: String| answer.len());
+        assert_eq!(heard.ok(), Some(vec![3, 3]));
+        let mut asked = [0; 10];
+        far.read_exact(&mut asked).expect("both questions");
+        assert_eq!(&asked, b"\"1?\"\n\"2?\"\n");
+        assert!(way.ask_all(&["3?"], |answer: String| answer).is_err() && way.is_lost());
+        assert!(way.ask_all::<String, _>(&["4?"], |answer| answer).is_err());
     }
 
     #[test]
