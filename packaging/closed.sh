@@ -156,6 +156,8 @@ open() {
     table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
     delete_tables bridge arp inet
+    # What ringwall-made@ had silenced when somebody stopped it.
+    tc qdisc del dev "$interface" root blackhole 2>/dev/null || :
 }
 
 # The filters of a daemon, by the number that it gives them (in_place/below.rs).

@@ -3,6 +3,7 @@
 //! udev shuts it as well (record 0092), which is soon enough for networkd: that one waits for udev.
 //! NetworkManager does not, and udev can be seconds behind on a busy machine.
 
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
@@ -22,12 +23,29 @@ pub(super) fn close_when_made(interface: &str, closing: &Path) -> Result<(), Fai
     Notice::open().say(Notice::READY);
     loop {
         match made.await_next().map_err(Failure::new)? {
-            // Behind udev its rule has shut the device, and a daemon may have opened it since.
-            Appearance::Made(index) if Path::new(UDEV_DATA).join(format!("n{index}")).exists() => {}
-            // A device that is gone again cannot be closed; the next one can.
-            Appearance::Made(_) => run(closing, &["close", interface]),
+            Appearance::Made(index) => {
+                // Behind udev its rule has shut the device, and a daemon may have opened it since.
+                if !Path::new(UDEV_DATA).join(format!("n{index}")).exists() {
+                    shut(&mut made, index, closing, interface);
+                }
+                // Also what a process like this one had silenced when it was killed.
+                tell(interface, made.let_send(index));
+            }
             Appearance::Gone => run(closing, &["ahead"]),
         }
+    }
+}
+
+/// Shuts the device for good; until its rules stand it sends nothing. One that is gone again cannot
+/// be shut; the next one can.
+fn shut(made: &mut Made, index: u32, closing: &Path, interface: &str) {
+    tell(interface, made.keep_silent(index));
+    run(closing, &["close", interface]);
+}
+
+fn tell(interface: &str, outcome: io::Result<()>) {
+    if let Err(error) = outcome {
+        complain(format_args!("{interface}: {error}"));
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod address;
 pub(crate) mod attribute;
 mod connection;
+mod discipline;
 pub(crate) mod link;
 pub(crate) mod neighbour;
 pub(crate) mod route;

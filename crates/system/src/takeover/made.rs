@@ -59,6 +59,23 @@ impl Made {
         }
     }
 
+    /// Has the device send nothing until [`Made::let_send`], by one message to the kernel: to run
+    /// programs that shut it takes long enough for a manager to send.
+    ///
+    /// # Errors
+    /// The device is gone, or the kernel refuses.
+    pub fn keep_silent(&mut self, index: u32) -> io::Result<()> {
+        self.connection.add_blackhole(index)
+    }
+
+    /// Has a device send again that was kept silent; any other stays as it is.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn let_send(&mut self, index: u32) -> io::Result<()> {
+        self.connection.remove_blackhole(index)
+    }
+
     /// The newest change in what the kernel has said, if there was one. Where it has said more than
     /// the socket could hold, it is asked.
     fn heard(&mut self) -> io::Result<Option<Appearance>> {
@@ -103,6 +120,7 @@ fn device(message: &Message) -> Option<Link> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::room::{Room, room};
     use super::*;
 
     /// `struct ifinfomsg` of that family, and no attributes.
@@ -144,5 +162,36 @@ mod tests {
         // Where messages were lost the kernel is asked.
         assert_eq!(made.change_to(None), Some(Appearance::Gone));
         assert_eq!(made.change_to(Some(&device(8, "br0", "bridge"))), Some(Appearance::Made(8)));
+    }
+
+    /// What packet sockets send is dropped as well: a manager announces an address by one.
+    #[test]
+    fn a_device_that_was_just_made_sends_nothing_until_it_is_let() {
+        let room = room!();
+        room.in_host("ip link add br0 type bridge");
+        room.in_host("ip link set br0 up");
+        room.in_host("ip link set eth0 master br0");
+        let mut made = room.at_host(|| Made::watch("br0").expect("netlink"));
+        let Ok(Appearance::Made(index)) = made.await_next() else { panic!("br0 is there") };
+        let sent_bytes = || {
+            let send = "import socket;s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,0);s.bind(('br0',0));\
+                        s.send(bytes([255]*6+[2,0,0,0,0,9,8,6]+[0]*46))";
+            room.run_python(send).expect("sent");
+            let statistics = room.in_host("cat /sys/class/net/br0/statistics/tx_bytes");
+            statistics.trim().parse::<u64>().expect("a number")
+        };
+        let before = sent_bytes();
+        assert!(sent_bytes() > before);
+        made.keep_silent(index).expect("silent");
+        let silent = sent_bytes();
+        assert_eq!(sent_bytes(), silent);
+        made.let_send(index).expect("it sends");
+        assert!(sent_bytes() > silent);
+        // One that is not silent, has something else, or is gone, stays as it is.
+        made.let_send(index).expect("as before");
+        room.in_host("tc qdisc add dev br0 root pfifo");
+        made.let_send(index).expect("as before");
+        assert!(room.in_host("tc qdisc show dev br0").contains("pfifo"));
+        made.let_send(9999).expect("nothing is there");
     }
 }

@@ -13,8 +13,9 @@ use crate::files;
 
 /// The directories that hold settings per interface.
 const FAMILIES: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
-/// Repeats the link's MTU and is set together with it.
-const MTU: &str = "mtu";
+/// What is said elsewhere: the link's MTU, which is set together with it, and two times of neighbours
+/// in older units, at whose reading the kernel logs that they are deprecated.
+const REPEATED: [&str; 3] = ["mtu", "base_reachable_time", "retrans_time"];
 /// IPv6's switch.
 const DISABLE_IPV6: &str = "disable_ipv6";
 /// Settings of one directory that are read; a kernel has some sixty.
@@ -88,11 +89,14 @@ fn read_family(family: &str, interface: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     for entry in entries.flatten().take(MAX_SETTINGS) {
         let name = entry.file_name().to_string_lossy().into_owned();
+        if REPEATED.contains(&name.as_str()) {
+            continue;
+        }
         let writable = entry.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o200 != 0);
         let Ok(value) = files::read_line(&entry.path()) else { continue };
         let default = files::read_line(&directory(family, "default").join(&name)).ok();
         let kept = name == DISABLE_IPV6 || default.as_deref() != Some(&value);
-        if writable && kept && name != MTU {
+        if writable && kept {
             settings.push(Setting { family: family.to_owned(), name, value });
         }
     }
