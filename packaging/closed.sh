@@ -1,12 +1,16 @@
 #!/bin/sh
 # Closes an interface at the card's own hooks, or opens it again: closed.sh close|open|release INTERFACE
-# Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the hook) and nothing goes
-# out, packet sockets included. The outgoing half needs Linux 5.16 and nftables 1.0.1.
-# A VLAN is closed at the card below it, too. `closed.sh ahead` does so for each that ringwall-virtual@ is enabled for
-# and whose device is yet to be made (record 0104), and a bond or bridge by its name; `closed.sh ahead INTERFACE` for
-# one alone. `release` is the way out for an administrator: it opens, and takes away what a daemon has left at the
-# card. `appear INTERFACE NAME` closes a card that may have just come and is called NAME until udev has renamed it,
-# unless its daemon guards it (record 0120). `device INTERFACE` prints the path by which units find it (record 0092).
+# Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the
+# hook) and nothing goes out, packet sockets included. The outgoing half needs Linux 5.16 and
+# nftables 1.0.1. A VLAN is closed at the card below it, too.
+# - `ahead` closes each interface that ringwall-virtual@ is enabled for and whose device is yet to be
+#   made: a VLAN at its card (record 0104), a bond or bridge by its name. `ahead INTERFACE`: one alone.
+# - `made INTERFACE INDEX` closes a device that was just made, unless udev has come to it already.
+# - `release` is the way out for an administrator: it opens, and takes away what a daemon has left at
+#   the card.
+# - `appear INTERFACE NAME` closes a card that may have just come and is called NAME until udev has
+#   renamed it, unless its daemon guards it (record 0120).
+# - `device INTERFACE` prints the path by which units find it (record 0092).
 set -eu
 
 fail() {
@@ -15,7 +19,8 @@ fail() {
 }
 
 usage() {
-    fail "usage: closed.sh close|open|release|device INTERFACE, appear INTERFACE NAME, or ahead [INTERFACE]"
+    fail "usage: closed.sh close|open|release|device INTERFACE, appear INTERFACE NAME, made INTERFACE INDEX," \
+        "or ahead [INTERFACE]"
 }
 
 enabled=/etc/systemd/system/multi-user.target.wants/ringwall-virtual@
@@ -33,7 +38,10 @@ check_name() {
 # script, since the units cannot write elsewhere. Nobody stays open for want of the lock.
 lock() {
     exec 9<"$0"
-    flock -w 10 9 || echo "closed.sh: no lock, going on" >&2
+    flock -w 10 9 || {
+        echo "closed.sh: no lock" >&2
+        return 1
+    }
 }
 
 # A device that was just made is closed by a rule of udev. Whoever opens it must not come before that.
@@ -104,11 +112,15 @@ put() {
     } | nft -f -
 }
 
-# A device that is not there yet is closed by its name: where the stack hands packets to it and takes them from it, and
-# for a bridge where it meets its ports. A kernel without nftables for bridges still closes the others.
+# A device that is not there yet is closed by its name: where the stack hands packets to it and takes
+# them from it, and for a bridge where it meets its ports. What one family cannot do hinders no other;
+# not every kernel has nftables for bridges.
 put_by_name() {
-    put_at arp input output iifname oifname && put_at inet prerouting postrouting iifname oifname &&
-        { put_at bridge input output "meta ibrname" "meta obrname" || :; }
+    put_at bridge input output "meta ibrname" "meta obrname" || :
+    all=0
+    put_at arp input output iifname oifname || all=1
+    put_at inet prerouting postrouting iifname oifname || all=1
+    return $all
 }
 
 # Family, two hooks, and how a rule of each names the device.
@@ -124,11 +136,11 @@ table $1 $table {
 RULES
 }
 
-# What has these tables is not there unless the device was closed by its name.
+# They are not there unless the device was closed by its name.
 delete_tables() {
     table=$(table)
     for family in "$@"; do
-        nft delete table "$family" "$table" 2>/dev/null || :
+        ! nft list table "$family" "$table" >/dev/null 2>&1 || nft delete table "$family" "$table"
     done
 }
 
@@ -156,8 +168,8 @@ open() {
     table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
     delete_tables bridge arp inet
-    # What ringwall-made@ had silenced when somebody stopped it.
-    tc qdisc del dev "$interface" root blackhole 2>/dev/null || :
+    # What ringwall-made@ has silenced: by its handle, so that nobody else's goes.
+    tc qdisc del dev "$interface" root handle 5257: blackhole 2>/dev/null || :
 }
 
 # The filters of a daemon, by the number that it gives them (in_place/below.rs).
@@ -184,26 +196,30 @@ is_taken() {
 }
 
 [ "$*" != ahead ] || {
-    lock
+    lock || :
     close_all_ahead
     exit
 }
 case $#:$1 in
-2:appear) usage ;;
-2:* | 3:appear) ;;
+2:appear | 2:made) usage ;;
+2:* | 3:appear | 3:made) ;;
 *) usage ;;
 esac
-interface=$2 device=${3:-$2}
+interface=$2 device=$2
+[ "$1" != appear ] || device=$3
 check_name "$interface" && check_name "$device" || fail "not an interface name: $interface $device"
 case $1 in
 device) printf '/sys/subsystem/net/devices/%s\n' "$interface" | tr - / ;;
-close | appear)
-    lock
+close | appear | made)
+    # What is silent already rather stays so than is closed behind its daemon's opening.
+    lock || [ "$1" != made ]
+    # Its rule has closed the device then, and a daemon may have opened it since.
+    [ "$1" != made ] || [ ! -e "/run/udev/data/n$3" ] || exit 0
     if [ ! -e "/sys/class/net/$device" ]; then
         echo "closed.sh: $interface is not there; a rule of udev closes a card when it comes" >&2
         exit 0
     fi
-    [ "$1" = close ] || ! { is_guarded || is_taken; } || exit 0
+    [ "$1" != appear ] || ! { is_guarded || is_taken; } || exit 0
     ! at_both_names || exit 0
     if find_card; then
         ! { at_device && at_card; } | put || exit 0
@@ -214,17 +230,17 @@ close | appear)
     delete_tables arp inet
     ;;
 ahead)
-    lock
+    lock || :
     close_ahead
     ;;
 open)
     await_udev
-    lock
+    lock || :
     open
     ;;
 release)
     await_udev
-    lock
+    lock || :
     open
     ! find_card || open_card
     ;;

@@ -1,8 +1,14 @@
 # Sourced by the other scripts, from the root of the tree: what all of them need. POSIX shell.
 # shellcheck shell=sh
 
+# A script that sets `started` has the minutes and seconds since then beside each step.
 say() {
-    printf '\n==> %s\n' "$*"
+    printf '\n==> %s%s\n' "$*" "${started:+ [$(minutes_since "$started")]}"
+}
+
+minutes_since() {
+    passed_s=$(($(date +%s) - $1))
+    printf '%d:%02d' $((passed_s / 60)) $((passed_s % 60))
 }
 
 fail() {

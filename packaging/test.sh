@@ -11,12 +11,9 @@ check) packaging/setup.sh build ;;
 esac
 . packaging/common.sh
 
-# Each step says how long the run has taken so far, in minutes and seconds: where its time goes stands in any log.
+# Where the time goes stands in any log.
+# shellcheck disable=SC2034 # for `say`
 started=$(date +%s)
-say() {
-    passed_s=$(($(date +%s) - started))
-    printf '\n==> %s [%d:%02d]\n' "$*" $((passed_s / 60)) $((passed_s % 60))
-}
 
 SIM_RUNS=${SIM_RUNS:-50}
 FUZZ_SMOKE_SECONDS=${FUZZ_SMOKE_SECONDS:-6}

@@ -35,7 +35,7 @@ class Case:
             self.row["verdict"] = f"FAILED: {failed}"
             for machine in self.machines:
                 if machine.line:
-                    machine.keep_journal()
+                    machine.keep_journal(self.name)
         finally:
             if self.watch:
                 self.watch.stop()

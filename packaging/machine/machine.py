@@ -151,7 +151,10 @@ class Machine:
         held = b""
         try:
             while True:
-                held += self.line.recv(1 << 16)
+                more = self.line.recv(1 << 16)
+                if not more:
+                    return None
+                held += more
                 *whole, held = held.split(b"\n")
                 for text in whole:
                     answer = json.loads(text)
@@ -166,10 +169,15 @@ class Machine:
             raise Failed(f"{self.name}: {command!r}: {answer and answer['said'].strip()}")
         return answer["said"]
 
-    def keep_journal(self):
-        """Writes the end of the journal of this boot beside the machine's disk, for whoever asks why a case failed."""
-        answer = self.ask("journalctl -b -o short-precise --no-pager | tail -n 500; ip addr")
-        self.path("journal").write_text(answer["said"] if answer else "the machine does not answer\n")
+    def keep_journal(self, case):
+        """Writes the end of the journal of this boot beside the machine's disk, for whoever asks why a
+        case failed."""
+        answer = None
+        try:
+            answer = self.ask("journalctl -b -o short-precise --no-pager | tail -n 500; ip addr")
+        except OSError:
+            pass
+        self.path(f"{case}.journal").write_text(answer["said"] if answer else "the machine does not answer\n")
 
     def status(self):
         return json.loads(self.must(f"ringwall status --json --config {self.config} || test $? -le 2"))
@@ -249,7 +257,7 @@ def check_nothing_left(machine):
 
 def outage(one, other, action, seconds, address=None):
     """The longest gap between two answers of `other`, in seconds, around `action`; pings are sent for so long."""
-    # With a deadline of its own (-w) ping ends at the first host that its kernel does not find by ARP.
+    # With a deadline of its own (-w) ping ends at the first neighbour that does not answer ARP.
     one.must(f"timeout -s INT {seconds} ping -n -D -i 0.2 {address or other.ip} > /run/pings 2>&1 &")
     start = time.monotonic()
     time.sleep(4)

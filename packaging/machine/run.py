@@ -308,7 +308,7 @@ class Bridge(Virtual):
             self.add_guest(machine)
         # A bridge that was made again has lost it.
         machine.must(f"ip link set {GUEST_PORT} master {machine.interface} up")
-        machine.must(f"{IN_GUEST} ping -n -c 10 -i 0.5 -W 5 {PLAIN_IP}")
+        machine.must(f"{IN_GUEST} ping -n -c 10 -i 0.5 -W 5 {PLAIN_IP} | grep -q ' 10 received'")
         if machine.ask(f"{IN_GUEST} ping -n -c 1 -W 2 {machine.ip}")["status"] == 0:
             raise Failed(f"{machine.name}: answers its guest in clear")
         # Mostly that it asked for the machine's address.

@@ -89,14 +89,19 @@ pub(crate) struct AskArgs {
 
 /// Asks the daemon that listens on `socket`.
 pub(crate) fn ask(socket: &Path, question: &Ask) -> Result<Answer, Failure> {
-    match Answer::from_json(&ask_for_text(socket, question)?) {
+    understood(socket, &ask_for_text(socket, question)?)
+}
+
+/// What a daemon has answered in JSON.
+pub(crate) fn understood(socket: &Path, text: &str) -> Result<Answer, Failure> {
+    match Answer::from_json(text) {
         Ok(Answer::Error { line }) => Err(Failure::file(socket, line, "see the log of the daemon")),
         Ok(answer) => Ok(answer),
         Err(error) => Err(Failure::file(socket, error, "use the same version of both")),
     }
 }
 
-/// The same, for who hands the answer on and does not read it: a line of JSON.
+/// What it says in JSON, for who hands that on and does not read it.
 pub(crate) fn ask_for_text(socket: &Path, ask: &Ask) -> Result<String, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -120,7 +125,7 @@ pub(crate) fn ask_for_text(socket: &Path, ask: &Ask) -> Result<String, Failure> 
             text = exchange(socket, &line);
         }
     }
-    let text = text.map_err(failed)?;
+    let mut text = text.map_err(failed)?;
     if text.is_empty() {
         return Err(Failure::file(
             socket,
@@ -128,6 +133,7 @@ pub(crate) fn ask_for_text(socket: &Path, ask: &Ask) -> Result<String, Failure> 
             "ask again; if it stays so, see the log of the daemon",
         ));
     }
+    text.truncate(text.trim_end().len());
     Ok(text)
 }
 

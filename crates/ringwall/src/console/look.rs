@@ -3,12 +3,14 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::site::Site;
 use super::trend::{Drops, Trend};
 use super::{Question, Reply, What};
+use crate::client;
 use crate::modes::part::Account;
 use crate::protocol::{Answer, GateStatus, Status};
 use crate::recorder::history::{Row, Wanted};
@@ -23,6 +25,8 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 const FRESH: Duration = Duration::from_secs(2);
 /// Daemons that are asked; a machine has few.
 const DAEMONS_MAX: usize = 64;
+/// Of these so many at once: one that hangs keeps others, who sign in for instance, from the reader.
+const ASKED_AT_ONCE: usize = 8;
 
 /// The way to the reader, through which a socket leads.
 pub(super) fn way_to_reader(stream: UnixStream) -> io::Result<Way> {
@@ -129,20 +133,27 @@ impl Look {
         self.daemons.get(FRESH, || {
             let Reply::Daemons(names) = self.ask(&Question::Daemons)? else { return Err(other()) };
             let names: Vec<String> = names.into_iter().take(DAEMONS_MAX).collect();
-            let told = self.tell_all(names.iter(), What::Status)?;
+            let told = self.tell_all(&names.iter().map(String::as_str).collect::<Vec<_>>(), What::Status)?;
             Ok(Arc::new(names.into_iter().zip(told).map(|(name, told)| Daemon { name, told }).collect()))
         })
     }
 
     /// What a daemon says to this; in words, why it says nothing.
     pub(super) fn tell(&self, daemon: &str, what: What) -> io::Result<Told> {
-        understood(self.ask(&Question::Ask { daemon: daemon.to_owned(), what })?)
+        understood(daemon, self.ask(&Question::Ask { daemon: daemon.to_owned(), what })?)
     }
 
     /// What each of these daemons says to this.
-    fn tell_all<'a>(&self, daemons: impl Iterator<Item = &'a String>, what: What) -> io::Result<Vec<Told>> {
-        let questions: Vec<_> = daemons.map(|daemon| Question::Ask { daemon: daemon.clone(), what }).collect();
-        locked(&self.reader).ask_all(&questions, understood)?.into_iter().collect()
+    fn tell_all(&self, daemons: &[&str], what: What) -> io::Result<Vec<Told>> {
+        let mut told = Vec::new();
+        for some in daemons.chunks(ASKED_AT_ONCE) {
+            let question = |daemon: &&str| Question::Ask { daemon: (*daemon).to_owned(), what };
+            let questions: Vec<Question> = some.iter().map(question).collect();
+            let mut names = some.iter();
+            let understood = |reply| understood(names.next().unwrap_or(&""), reply);
+            told.extend(locked(&self.reader).ask_all(&questions, understood)?);
+        }
+        told.into_iter().collect()
     }
 
     /// Whom the daemons know.
@@ -150,7 +161,8 @@ impl Look {
         let daemons = self.daemons()?;
         self.known.get(FRESH, || {
             let hosts: Vec<&Daemon> = daemons.iter().filter(|daemon| daemon.host().is_some()).collect();
-            let told = self.tell_all(hosts.iter().map(|daemon| &daemon.name), What::Known)?;
+            let names: Vec<&str> = hosts.iter().map(|daemon| daemon.name.as_str()).collect();
+            let told = self.tell_all(&names, What::Known)?;
             let known = |(daemon, told): (&&Daemon, Told)| {
                 told.ok().map(|answer| Known { interface: daemon.interface().to_owned(), answer })
             };
@@ -192,12 +204,9 @@ impl Look {
     }
 }
 
-fn understood(reply: Reply) -> io::Result<Told> {
+fn understood(daemon: &str, reply: Reply) -> io::Result<Told> {
     match reply {
-        Reply::Told(text) => Ok(match Answer::from_json(text.get()) {
-            Ok(Answer::Error { line }) => Err(line),
-            told => told.map_err(|error| error.to_string()),
-        }),
+        Reply::Told(text) => Ok(client::understood(Path::new(daemon), text.get()).map_err(|why| why.to_string())),
         Reply::Silent(why) => Ok(Err(why)),
         _ => Err(other()),
     }

@@ -19,8 +19,9 @@ use system::port::limits::WIRE_BATCH_MAX_FRAMES;
 const WINDOW: Duration = Duration::from_millis(10);
 /// Bytes in a window from which on data counts as dense: 250 Mbit/s.
 const DENSE_BYTES: u64 = 250_000_000 / 8 / 100;
-/// A turn that took as many bytes is worth its cost: 24 full frames, or a part of one super-frame.
-const PORTION_BYTES: u64 = 24 * 1500;
+/// A turn that took as many frames, or bytes, is worth its cost: super-frames come one by one.
+const PORTION_FRAMES: u64 = 24;
+const PORTION_BYTES: u64 = PORTION_FRAMES * 1500;
 /// Shorter frames are acknowledgements and requests, which nobody should wait for.
 const FULL_FRAME_BYTES: u64 = 512;
 /// How long frames gather: eight of them at 1 Gbit/s. The timer of an ordinary thread adds up to 50 us.
@@ -67,7 +68,7 @@ impl Gather {
         match self.traffic {
             Traffic::Everything => {
                 let dense = self.in_window(now, counters.bytes) >= DENSE_BYTES;
-                let small_portion = (1..PORTION_BYTES).contains(&bytes);
+                let small_portion = (1..PORTION_FRAMES).contains(&frames) && bytes < PORTION_BYTES;
                 (dense && small_portion && bytes >= frames * FULL_FRAME_BYTES).then_some(PAUSE)
             }
             Traffic::Kept => {
@@ -120,6 +121,8 @@ mod tests {
         assert_eq!(pauses(64, 1500), 0, "full portions");
         assert_eq!(pauses(1, 1500), 0, "240 Mbit/s");
         assert_eq!(pauses(1, 65_000), 0, "super-frames one by one");
+        assert_eq!(pauses(64, 540), 0, "full portions of shorter frames");
+        assert_eq!(pauses(30, 1000), 0, "half a portion");
         assert_eq!(pauses(20, 90), 0, "acknowledgements");
     }
 

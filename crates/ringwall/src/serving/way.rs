@@ -101,8 +101,8 @@ impl Way {
         questions: &[impl Serialize],
         mut heard: impl FnMut(T) -> U,
     ) -> io::Result<Vec<U>> {
-        questions.iter().try_for_each(|question| self.say(question))?;
-        let answers: io::Result<Vec<U>> = questions.iter().map(|_| self.receive().map(&mut heard)).collect();
+        let said = questions.iter().try_for_each(|question| self.say(question));
+        let answers = said.and_then(|()| questions.iter().map(|_| self.receive().map(&mut heard)).collect());
         self.is_lost = answers.is_err();
         answers
     }

@@ -7,15 +7,19 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use super::Connection;
 use super::attribute::put_text;
 
-/// Drops whatever is to be sent, from packet sockets as well; part of every kernel that has disciplines.
+/// Drops whatever is to be sent, from packet sockets as well; every kernel with disciplines has it.
 const BLACKHOLE: &str = "blackhole";
 /// The device itself, above all classes (`TC_H_ROOT` of linux/pkt_sched.h).
 const ROOT: u32 = u32::MAX;
 
+/// By which ours is known: `5257:` of tc(8). An administrator's own stays.
+const HANDLE: u32 = 0x5257_0000;
+
 /// `struct tcmsg` of a device's own discipline, and its name.
 fn body(index: u32) -> Vec<u8> {
     let unspecified = [0; 4];
-    let mut body = [unspecified, index.to_ne_bytes(), unspecified, ROOT.to_ne_bytes(), unspecified].concat();
+    let words = [unspecified, index.to_ne_bytes(), HANDLE.to_ne_bytes(), ROOT.to_ne_bytes(), unspecified];
+    let mut body = words.concat();
     put_text(&mut body, libc::TCA_KIND, BLACKHOLE);
     body
 }
