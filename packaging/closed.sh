@@ -3,11 +3,12 @@
 # Nothing comes in (but to packet sockets for every protocol, which the kernel serves before the
 # hook) and nothing goes out, packet sockets included. The outgoing half needs Linux 5.16 and
 # nftables 1.0.1. A VLAN is closed at the card below it, too.
-# - `ahead` closes each interface that ringwall-virtual@ is enabled for and whose device is yet to be
-#   made: a VLAN at its card (record 0104), a bond or bridge by its name. `ahead INTERFACE`: one alone.
+# - `ahead` closes each interface that ringwall-virtual@ is enabled for and whose device is yet to
+#   be made: a VLAN at its card (record 0104), a bond or bridge by its name. `ahead INTERFACE`
+#   closes one alone.
 # - `made INTERFACE INDEX` closes a device that was just made, unless udev has come to it already.
-# - `release` is the way out for an administrator: it opens, and takes away what a daemon has left at
-#   the card.
+# - `release` is the way out for an administrator: it opens, and takes away what a daemon has left
+#   at the card.
 # - `appear INTERFACE NAME` closes a card that may have just come and is called NAME until udev has
 #   renamed it, unless its daemon guards it (record 0120).
 # - `device INTERFACE` prints the path by which units find it (record 0092).
@@ -112,9 +113,9 @@ put() {
     } | nft -f -
 }
 
-# A device that is not there yet is closed by its name: where the stack hands packets to it and takes
-# them from it, and for a bridge where it meets its ports. What one family cannot do hinders no other;
-# not every kernel has nftables for bridges.
+# A device that is not there yet is closed by its name: where the stack hands packets to it and
+# takes them from it, and for a bridge where it meets its ports. What one family cannot do hinders
+# no other; not every kernel has nftables for bridges.
 put_by_name() {
     put_at bridge input output "meta ibrname" "meta obrname" || :
     all=0

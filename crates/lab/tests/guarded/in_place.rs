@@ -284,8 +284,9 @@ fn a_card_that_comes_is_closed_by_the_name_that_it_gets_unless_another_device_ha
     });
 }
 
-/// A manager that does not wait for udev sends by the device that it has made at once. It finds it closed by its name,
-/// from the first frame on, until somebody opens it. The card plays the bond, which not every kernel has.
+/// A manager that does not wait for udev sends by the device that it has made at once. It finds it
+/// closed by its name, from the first frame on, until somebody opens it. The card plays the bond,
+/// which not every kernel has.
 #[test]
 fn what_is_yet_to_be_made_is_closed_by_its_name() {
     perform(&["a", "b"], |stage| {

@@ -25,7 +25,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 const FRESH: Duration = Duration::from_secs(2);
 /// Daemons that are asked; a machine has few.
 const DAEMONS_MAX: usize = 64;
-/// Of these so many at once: one that hangs keeps others, who sign in for instance, from the reader.
+/// Of these so many at once: one that hangs keeps the reader from others, who sign in for instance.
 const ASKED_AT_ONCE: usize = 8;
 
 /// The way to the reader, through which a socket leads.

@@ -16,7 +16,8 @@ use crate::output::complain;
 /// Where udev writes what it knows of a device, under its index.
 const UDEV_DATA: &str = "/run/udev/data";
 
-/// Runs `closing made INTERFACE INDEX` for each device of this name that is made, until it is told to end.
+/// Runs `closing made INTERFACE INDEX` for each device of this name that is made, until it is told to
+/// end.
 /// When it is gone `closing ahead` shuts what can be shut before the next one is there.
 pub(super) fn close_when_made(interface: &str, closing: &Path) -> Result<(), Failure> {
     let mut made = Made::watch(interface).map_err(Failure::new)?;

@@ -143,8 +143,8 @@ struct Keys {
 }
 
 impl Answer {
-    /// Reads an answer. A thousand hosts are read into their type at once: an enum with a tag is kept
-    /// whole by serde before it is read, which took twice the time and the memory.
+    /// Reads an answer. A thousand hosts are read into their type at once: serde keeps an enum with a
+    /// tag whole before it is read, which took twice the time and the memory.
     ///
     /// # Errors
     /// The text is not an answer of this version.

@@ -91,8 +91,8 @@ impl Way {
     }
 
     /// What `heard` makes of each answer to these questions, in their order. All are put before the
-    /// first answer is read: the other side looks for the next one meanwhile. So they have to be few
-    /// and short.
+    /// first answer is read, and the other side looks for the next one meanwhile. So they have to be
+    /// few and short.
     ///
     /// # Errors
     /// As [`Way::ask`].

@@ -13,8 +13,8 @@ use crate::files;
 
 /// The directories that hold settings per interface.
 const FAMILIES: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
-/// What is said elsewhere: the link's MTU, which is set together with it, and two times of neighbours
-/// in older units, at whose reading the kernel logs that they are deprecated.
+/// What is said elsewhere: the link's MTU, which is set together with it, and two times in older
+/// units. At their reading the kernel logs that they are deprecated.
 const REPEATED: [&str; 3] = ["mtu", "base_reachable_time", "retrans_time"];
 /// IPv6's switch.
 const DISABLE_IPV6: &str = "disable_ipv6";

@@ -122,7 +122,8 @@ fn cell(at: usize, seen: &Seen<'_>) -> Place {
     }
 }
 
-/// One path for each group, whose cells a pattern draws: a browser took 300 ms to paint 10,000 of them.
+/// One path for each group, whose cells a pattern draws: a browser took 300 ms to paint 10,000 cells
+/// that had a path each.
 fn cells(seen: &[Seen<'_>]) -> Vec<Cells> {
     let mut first = 0;
     let region = |of_group: &[Seen<'_>]| {
@@ -134,7 +135,8 @@ fn cells(seen: &[Seen<'_>]) -> Vec<Cells> {
     seen.chunk_by(|one, other| one.group == other.group).filter_map(region).collect()
 }
 
-/// Around the cells from `first` until before `behind`: the rest of a row, whole rows, the begin of one.
+/// Around the cells from `first` until before `behind`: the rest of a row, whole rows, and the
+/// beginning of one.
 fn region(first: usize, behind: usize) -> String {
     let (mut at, mut path) = (first, String::new());
     while at < behind {
