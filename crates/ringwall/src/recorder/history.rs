@@ -322,11 +322,16 @@ pub(crate) fn read(file: &Path, wanted: &Wanted) -> io::Result<Vec<Row>> {
 /// The same of several histories, as if they were one. What cannot be read has no rows, and the log
 /// says why.
 pub(crate) fn read_all(files: &[PathBuf], wanted: &Wanted) -> Vec<Row> {
-    // How many of a file's rows come before is known when those of the others are seen.
-    let (most, after) = wanted.newest.unwrap_or((u32::MAX, 0));
-    let wanted = Wanted { newest: Some((most.saturating_add(after), 0)), ..wanted.clone() };
     let there = files.iter().filter(|file| file.exists());
     let connections: Vec<Connection> = there.filter_map(|file| readable(open_to_read(file))).collect();
+    let (most, mut after) = wanted.newest.unwrap_or((u32::MAX, 0));
+    let mut wanted = wanted.clone();
+    if connections.len() > 1 {
+        // How many of a file's rows come before is known when those of the others are seen.
+        wanted.newest = Some((most.saturating_add(after), 0));
+    } else {
+        after = 0;
+    }
     let mut statements: Vec<_> = connections.iter().filter_map(|one| readable(one.prepare(SELECT))).collect();
     let selected = statements.iter_mut().filter_map(|statement| readable(select(statement, &wanted)));
     let mut selected: Vec<_> = selected.map(|rows| rows.map_while(readable).peekable()).collect();
