@@ -168,9 +168,9 @@ close_all_ahead() {
 open() {
     table=$(table)
     printf 'table netdev %s\ndelete table netdev %s\n' "$table" "$table" | nft -f -
-    delete_tables bridge arp inet
     # What ringwall-made@ has silenced: by its handle, so that nobody else's goes.
     tc qdisc del dev "$interface" root handle 5257: blackhole 2>/dev/null || :
+    delete_tables bridge arp inet
 }
 
 # The filters of a daemon, by the number that it gives them (in_place/below.rs).

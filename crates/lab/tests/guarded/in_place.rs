@@ -253,11 +253,16 @@ fn streams_pass_without_offloads_and_with_another_mtu() {
     });
 }
 
-/// Runs the package's script with these words in the host's namespace.
+/// Runs the package's script with these words in the host's namespace, where udev has come to nothing.
 fn closed(host: &Host, words: &str) -> Result<String, Failure> {
+    closed_after(host, "true", words)
+}
+
+/// The same after `before`, which has a `/run` of its own.
+fn closed_after(host: &Host, before: &str, words: &str) -> Result<String, Failure> {
     let mut script = host.namespace.command("unshare");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/closed.sh");
-    let run = format!("mount -t sysfs none /sys && exec sh {file} {words}");
+    let run = format!("mount -t sysfs none /sys && mount -t tmpfs none /run && {before} && exec sh {file} {words}");
     script.args(["--mount", "sh", "-c", &run]);
     process::must(script)
 }
@@ -307,10 +312,14 @@ fn what_is_yet_to_be_made_is_closed_by_its_name() {
         rename(INTERFACE, "bond0")?;
         assert_eq!(is_heard()?, (false, false), "open before anybody has shut the device");
         // From here on the device itself is closed, and nothing by its name.
-        closed(a, "close bond0")?;
+        closed(a, "made bond0 9999")?;
         assert_eq!(is_heard()?, (false, false), "open between both");
         closed(a, "open bond0")?;
         assert_eq!(is_heard()?, (true, true));
+        // Behind udev a daemon may have opened it.
+        let behind_udev = "mkdir -p /run/udev/data && : > /run/udev/data/n9999";
+        closed_after(a, behind_udev, "made bond0 9999")?;
+        assert_eq!(is_heard()?, (true, true), "closed over its daemon's head");
         // What is there is left to udev's rule and to its daemon.
         closed(a, "ahead bond0")?;
         assert_eq!(is_heard()?, (true, true), "a device that is guarded was closed");
