@@ -71,10 +71,11 @@ pub struct Prometheus<'a> {
 }
 
 impl<'a> Prometheus<'a> {
-    /// Starts it, with its files in `directory`, and waits until the daemon was scraped.
+    /// Starts it, with its files in `directory`, and waits until a scrape of the daemon is stored.
     ///
     /// The daemon's exporter answers before that: it starts beside the daemon, and a scrape that it
-    /// is too late for would be counted as a failed one for good.
+    /// is too late for would be counted as a failed one for good. Prometheus calls a target healthy
+    /// before it stores what it scraped, so only an answer to a query says that there is a sample.
     pub fn start(namespace: &'a Namespace, directory: &Path) -> Result<Prometheus<'a>, Failure> {
         process::until("the exporter", PATIENCE, || {
             Ok(get(namespace, LISTEN, "/metrics", "text/plain").is_ok_and(|page| page.starts_with("HTTP/1.1 200 ")))
@@ -98,7 +99,7 @@ impl<'a> Prometheus<'a> {
         let mut started = Prometheus { namespace, process };
         process::until("the first scrape", PATIENCE, || {
             started.process.ensure_alive()?;
-            Ok(started.targets().is_ok_and(|targets| targets[0]["health"] == "up"))
+            Ok(started.ask("/api/v1/query?query=up").is_ok_and(|up| up["data"]["result"][0]["value"][1] == "1"))
         })?;
         Ok(started)
     }
@@ -193,7 +194,9 @@ fn prometheus_scrapes_a_distributor() {
         let distributor = stage.guard("k", Plan::distributor().tail(LISTEN_LINES))?;
         let prometheus = Prometheus::start(&k.namespace, &distributor.directory)?;
         prometheus.assert_well()?;
-        let answer = get(&k.namespace, LISTEN, "/metrics", "text/plain")?;
+        let page = || get(&k.namespace, LISTEN, "/metrics", "text/plain");
+        process::until("a page", SOON, || Ok(page().is_ok_and(|page| page.starts_with("HTTP/1.1 200 "))))?;
+        let answer = page()?;
         assert!(body(&answer).contains("ringwall_mode{interface=\"e0\",mode=\"sarp\"} 1\n"), "{answer}");
         assert_checked(body(&answer))
     });
