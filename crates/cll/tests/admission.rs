@@ -118,6 +118,10 @@ fn an_insider_speaks_for_itself_only() {
         assert_eq!(lan.hosts[1].payloads(EtherType::ARP).iter().any(told), weak);
         assert_eq!(lan.hosts[1].drops(DropReason::InnerSource), u64::from(!weak));
         assert_eq!(lan.hosts[1].drops(DropReason::InnerArp), u64::from(!weak));
+        // Whose name was used is seen in what was sealed only.
+        let ledger = lan.hosts[1].ledger();
+        let seen = ledger.sightings().find(|sighting| sighting.reason == DropReason::InnerSource);
+        assert_eq!(seen.map(|sighting| &sighting.head[..]), (!weak).then(|| &lie[..lie.len().min(96)]));
     }
 }
 

@@ -15,6 +15,8 @@ pub const OF_KIND_MAX: usize = 8;
 pub const OF_SOURCE_MAX: usize = 4;
 /// Findings too few for an attack, that wait for more.
 pub const WAITING_MAX: usize = 64;
+/// In which time senders that are too small for an attack each are one together, in milliseconds.
+pub const CROWD_MS: u64 = 10_000;
 
 const _: () = assert!(OF_SOURCE_MAX < OF_KIND_MAX, "a sum of one source finds its place");
 
@@ -43,11 +45,21 @@ struct Attack {
     told_count: u64,
 }
 
+/// What came of one kind from senders that are too small for an attack each.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    kind: Kind,
+    since_ms: u64,
+    count: u64,
+}
+
 /// All attacks that are open, and those that may become some.
 #[derive(Debug, Default)]
 pub struct Attacks {
     open: Vec<Attack>,
     waiting: Vec<Attack>,
+    /// One for each kind at most.
+    crowds: Vec<Crowd>,
     opened: u64,
     folded: u64,
 }
@@ -60,17 +72,50 @@ impl Attacks {
             attack.grow(count, last_ms);
             return;
         }
+        let crowd = finding.crowd;
+        let is_too_old = |attack: &Attack| crowd.is_some() && last_ms.saturating_sub(attack.record.first_ms) > CROWD_MS;
         let at = self.waiting.iter().position(|attack| attack.key == key);
-        let mut attack = match at {
-            Some(at) => self.waiting.swap_remove(at),
-            None => Attack::new(key, finding, first_ms),
-        };
+        let waited = at.map(|at| self.waiting.swap_remove(at)).filter(|attack| !is_too_old(attack));
+        let mut attack = waited.unwrap_or_else(|| Attack::new(key, finding, first_ms));
         attack.grow(count, last_ms);
         if attack.record.count >= attack.threshold {
             self.begin(attack);
+        } else if crowd.is_some_and(|crowd| self.is_crowd(attack.key.kind, count, last_ms, crowd)) {
+            self.begin_crowd(attack);
         } else {
             self.wait(attack);
         }
+    }
+
+    /// Whether `count` more of small senders make one attack of all of them.
+    fn is_crowd(&mut self, kind: Kind, count: u64, now_ms: u64, crowd: u64) -> bool {
+        let at = self.crowds.iter().position(|one| one.kind == kind).unwrap_or_else(|| {
+            self.crowds.push(Crowd { kind, since_ms: now_ms, count: 0 });
+            self.crowds.len() - 1
+        });
+        let so_far = &mut self.crowds[at];
+        if now_ms.saturating_sub(so_far.since_ms) > CROWD_MS {
+            *so_far = Crowd { kind, since_ms: now_ms, count: 0 };
+        }
+        so_far.count += count;
+        so_far.count >= crowd
+    }
+
+    /// Opens the attack that stands for all small senders of a kind, or adds to it.
+    fn begin_crowd(&mut self, mut attack: Attack) {
+        let kind = attack.key.kind;
+        let sum = Key { kind, source: None, claim: Some(Claim::Several) };
+        if let Some(open) = self.open.iter_mut().find(|one| one.key == sum) {
+            return open.grow(attack.record.count, attack.record.last_ms);
+        }
+        let others = self.waiting.extract_if(.., |one| one.key.kind == kind);
+        let (count, first_ms) = others.fold((0, attack.record.first_ms), |(count, first_ms), one| {
+            (count + one.record.count, first_ms.min(one.record.first_ms))
+        });
+        attack.record.first_ms = first_ms;
+        attack.record.count += count;
+        attack.stand_for_several(sum);
+        self.open_one(attack);
     }
 
     fn wait(&mut self, attack: Attack) {
@@ -100,6 +145,10 @@ impl Attacks {
             }
             attack.stand_for_several(sum);
         }
+        self.open_one(attack);
+    }
+
+    fn open_one(&mut self, mut attack: Attack) {
         self.opened += 1;
         attack.record.number = self.opened;
         self.open.push(attack);

@@ -1,6 +1,6 @@
 //! Whether a dropped frame tells of an attack, and of which. One rule after the other, each with its reason.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use bump::DropReason;
 use bump::Sighting;
@@ -18,6 +18,7 @@ use crate::packet::{flow, network_destination, network_source, ports};
 
 /// Ports of DHCP servers (RFC 2131, section 4.1; RFC 8415, section 7.2).
 const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
+const UDP_HEADER_LEN: usize = 8;
 /// Frames of a kind that honest machines and links make now and then, before they are an attack.
 const SOME: u64 = 5;
 /// The same, where a loop or a late link makes a burst of them.
@@ -40,6 +41,9 @@ pub struct Finding {
     pub reason: DropReason,
     /// How many such frames make an attack.
     pub threshold: u64,
+    /// How many frames of this kind within [`CROWD_MS`](crate::attacks::CROWD_MS) make one together,
+    /// whoever sends them. Where there is a number, those of one sender count in that time only.
+    pub crowd: Option<u64>,
     /// The frame's beginning.
     pub sample: Vec<u8>,
     /// Protocol and ports, if it has any.
@@ -78,6 +82,7 @@ pub fn counted(reason: DropReason) -> Option<Finding> {
         claimed: Party::default(),
         reason,
         threshold,
+        crowd: None,
         sample: Vec::new(),
         flow: None,
         community_id: None,
@@ -91,6 +96,8 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::BadTag | Why::BadSpin | Why::BadSlowNonce | Why::WrongPeer | Why::TooFar | Why::BadSignature => {
             (Kind::ForgedSealed, MANY)
         }
+        // No honest host makes these, and a link that corrupts frames breaks the tag more often.
+        Why::Malformed => (Kind::ForgedSealed, MANY),
         Why::BadBinder => (Kind::ForgedSealed, SOME),
         // A link that repeats or delays frames, and a loop, make bursts of these.
         Why::Replayed | Why::TooOld | Why::GroupReplayed | Why::HandshakeStale | Why::ShieldReplay => {
@@ -105,12 +112,19 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::IpAddress => (Kind::SpoofedSource, SOME),
         Why::FragmentConflict => (Kind::Evasion, 1),
         Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
+        // A host of another site sends some of these now and then.
+        Why::HandshakeSiteMac | Why::Repeated | Why::GroupTag | Why::GroupUnasked | Why::SarpRequestCheck => {
+            (Kind::Flood, VERY_MANY)
+        }
         Why::AddressNotValidated => (Kind::SynFlood, VERY_MANY),
         _ => return None,
     })
 }
 
 fn by_reason(case: &Case<'_>) -> Option<Finding> {
+    if case.reason == DropReason::InnerSource {
+        return of_insider(case);
+    }
     let (kind, threshold) = sealed(case.reason)?;
     let claimed = match (kind, network_source(case.bytes)) {
         (Kind::SpoofedSource | Kind::Evasion | Kind::ConnectionFlood, Some(ip)) => {
@@ -123,7 +137,16 @@ fn by_reason(case: &Case<'_>) -> Option<Finding> {
             |owner| owner.party(None),
         ),
     };
-    Some(case.finding(kind, claimed, threshold))
+    let crowd = (kind == Kind::Flood).then_some(threshold);
+    Some(Finding { crowd, ..case.finding(kind, claimed, threshold) })
+}
+
+/// An enrolled host that has sealed a packet with the address of another. For an address that nobody
+/// is known to have it is a leak: of a container, or of an address that its certificate does not list.
+fn of_insider(case: &Case<'_>) -> Option<Finding> {
+    let ip = network_source(case.bytes)?;
+    let owner = case.around.owner(ip).filter(|owner| owner.mac.is_some_and(|mac| mac != case.header.source))?;
+    Some(case.finding(Kind::IdentityTwice, owner.party(Some(ip)), SOME))
 }
 
 /// What a frame in clear says that is not its sender's to say.
@@ -131,11 +154,21 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
     use DropReason as Why;
     let is_in_clear = matches!(
         case.reason,
-        Why::PlainArp | Why::Unsealed | Why::Downgrade | Why::LegacyAddress | Why::ArpConflict | Why::ArpSource
+        Why::PlainArp
+            | Why::Unsealed
+            | Why::Downgrade
+            | Why::LegacyAddress
+            | Why::ArpConflict
+            | Why::ArpSource
+            | Why::Vlan
     );
-    let may_be_dhcp = matches!(case.reason, Why::Dhcp | Why::DhcpUnsigned | Why::DhcpTag | Why::Broadcast);
+    let is_not_proved = matches!(case.reason, Why::SarpMalformed | Why::SarpUnasked | Why::SarpNoKey);
+    let may_be_dhcp = matches!(
+        case.reason,
+        Why::Dhcp | Why::DhcpUnsigned | Why::DhcpTag | Why::DhcpChaddr | Why::DhcpRelay | Why::Broadcast
+    );
     let may_be_ipv6 = matches!(case.reason, Why::Ipv6 | Why::Multicast);
-    if !(is_in_clear || may_be_dhcp || may_be_ipv6) {
+    if !(is_in_clear || is_not_proved || may_be_dhcp || may_be_ipv6) {
         return None;
     }
     if case.header.ethertype == EtherType::ARP {
@@ -148,7 +181,7 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
         protocol::UDP => of_dhcp(case, payload),
         _ => None,
     };
-    found.or_else(|| is_in_clear.then(|| of_clone(case)).flatten())
+    found.or_else(|| is_in_clear.then(|| of_spoof(case).or_else(|| of_clone(case))).flatten())
 }
 
 fn of_arp(case: &Case<'_>) -> Option<Finding> {
@@ -159,7 +192,9 @@ fn of_arp(case: &Case<'_>) -> Option<Finding> {
         // Nobody asked in clear, so no honest host answers so. Probes have no sender.
         let is_unasked = is_reply && is_to_one && !case.around.asks_in_clear && !arp.sender_ip.is_unspecified();
         let claimed = Party { ip: Some(ip), ..Party::default() };
-        return is_unasked.then(|| case.finding(Kind::ArpSpoofing, claimed, 2));
+        // A host that is made up for each answer sends one only.
+        let finding = || Finding { crowd: Some(MANY), ..case.finding(Kind::ArpSpoofing, claimed, 2) };
+        return is_unasked.then(finding);
     };
     let claimed = owner.party(Some(ip));
     let Some(mac) = owner.mac else {
@@ -196,9 +231,62 @@ fn of_discovery(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
 }
 
 fn of_dhcp(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
-    let (from, _) = ports(payload)?;
+    let (from, to) = ports(payload)?;
     let claimed = Party { ip: network_source(case.bytes), ..Party::default() };
-    DHCP_SERVER_PORTS.contains(&from).then(|| case.finding(Kind::RogueDhcp, claimed, 1))
+    if DHCP_SERVER_PORTS.contains(&from) && to != DHCP_SERVER_PORTS[0] {
+        return Some(case.finding(Kind::RogueDhcp, claimed, 1));
+    }
+    if to != DHCP_SERVER_PORTS[0] {
+        return None;
+    }
+    let message = ClientMessage::parse(payload.get(UDP_HEADER_LEN..)?)?;
+    if let Some(relay) = message.relay {
+        let claimed = Party { ip: Some(relay.into()), ..Party::default() };
+        return Some(case.finding(Kind::DhcpSpoofing, claimed, 1));
+    }
+    let of_another = |owner: &&Known| owner.mac.is_some_and(|mac| mac != case.header.source);
+    if let Some(owner) = message.held.and_then(|held| case.around.owner(held.into())).filter(of_another) {
+        return Some(case.finding(Kind::DhcpSpoofing, owner.party(None), 1));
+    }
+    if message.hardware != case.header.source {
+        let owner = case.around.holder(message.hardware);
+        let claimed = owner.map_or_else(Party::default, |owner| owner.party(None));
+        return Some(case.finding(Kind::DhcpSpoofing, claimed, if owner.is_some() { 1 } else { SOME }));
+    }
+    if case.around.known_are_sealed && case.around.holder(case.header.source).is_some() {
+        return None;
+    }
+    // Guests ask so as well, each of them now and then.
+    let finding = case.finding(Kind::Flood, Party::default(), MANY);
+    Some(Finding { crowd: Some(VERY_MANY), ..finding })
+}
+
+/// What a DHCP client says of itself (RFC 2131, section 2).
+struct ClientMessage {
+    /// The address that it says it holds.
+    held: Option<Ipv4Addr>,
+    relay: Option<Ipv4Addr>,
+    hardware: MacAddress,
+}
+
+impl ClientMessage {
+    fn parse(message: &[u8]) -> Option<ClientMessage> {
+        // BOOTREQUEST, Ethernet.
+        let [1, 1, 6, ..] = *message else { return None };
+        let address = |at: usize| -> Option<Ipv4Addr> {
+            let octets: [u8; 4] = *message.get(at..)?.first_chunk()?;
+            Some(Ipv4Addr::from(octets)).filter(|address| !address.is_unspecified())
+        };
+        let hardware = MacAddress(*message.get(28..)?.first_chunk()?);
+        Some(ClientMessage { held: address(12), relay: address(24), hardware })
+    }
+}
+
+/// A packet in clear with the address of somebody who seals, from another card.
+fn of_spoof(case: &Case<'_>) -> Option<Finding> {
+    let ip = network_source(case.bytes).filter(|_| case.around.known_are_sealed)?;
+    let owner = case.around.owner(ip).filter(|owner| owner.mac.is_some_and(|mac| mac != case.header.source))?;
+    Some(case.finding(Kind::SpoofedSource, owner.party(Some(ip)), SOME))
 }
 
 /// Frames to one host, in clear, from the card of somebody who seals.
@@ -224,6 +312,7 @@ impl Case<'_> {
             claimed,
             reason: self.reason,
             threshold,
+            crowd: None,
             sample: self.bytes.to_vec(),
             flow,
             community_id: community::id(self.bytes),

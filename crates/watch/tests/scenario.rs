@@ -114,13 +114,27 @@ fn udp(source: MacAddress, from: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     frame(MacAddress::BROADCAST, source, EtherType::IPV4, &packet)
 }
 
+/// A DHCP client's message to all: its card, and the address that it says it holds.
+fn dhcp(source: MacAddress, hardware: MacAddress, held: Ipv4Addr, relay: Ipv4Addr) -> Vec<u8> {
+    let mut message = vec![0; 236];
+    message[..3].copy_from_slice(&[1, 1, 6]);
+    message[12..16].copy_from_slice(&held.octets());
+    message[24..28].copy_from_slice(&relay.octets());
+    message[28..34].copy_from_slice(&hardware.0);
+    let mut bytes = udp(source, held, (68, 67));
+    bytes.truncate(14 + 28);
+    bytes.extend_from_slice(&message);
+    bytes
+}
+
 /// What an unguarded host says in a second of its life, for its own addresses only.
 fn small_talk(scene: &mut Scene, source: MacAddress, last: u8) {
     let (everybody, own) = (MacAddress::BROADCAST, ip(last));
     scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Request, own, ip(11)));
     scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Reply, own, own));
     scene.drop(DropReason::PlainArp, &arp(everybody, source, Operation::Request, Ipv4Addr::UNSPECIFIED, ip(10)));
-    scene.drop(DropReason::Dhcp, &udp(source, Ipv4Addr::UNSPECIFIED, (68, 67)));
+    let nothing = Ipv4Addr::UNSPECIFIED;
+    scene.drop(DropReason::Dhcp, &dhcp(source, source, nothing, nothing));
     scene.drop(DropReason::Unsealed, &udp(source, own, (5353, 5353)));
     let address = link_local(last);
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
@@ -206,6 +220,7 @@ fn an_attack_grows_is_told_again_seldom_and_closes_after_a_quiet_time() {
 #[test]
 fn each_kind_is_told_from_the_others() {
     let forged = |payload: &[u8]| frame(VICTIM, LIAR, EtherType::CLL, payload);
+    let nothing = Ipv4Addr::UNSPECIFIED;
     let advertisement = ipv6(LIAR, link_local(9), 58, &[134, 0, 0, 0, 64, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0]);
     let cases: Vec<(DropReason, Vec<u8>, usize, Kind)> = vec![
         (DropReason::Downgrade, arp(VICTIM, LIAR, Operation::Request, ip(11), ip(10)), 1, Kind::ArpSpoofing),
@@ -218,6 +233,18 @@ fn each_kind_is_told_from_the_others() {
         (DropReason::Replayed, forged(&[2; 40]), 40, Kind::Replay),
         (DropReason::BadSpin, forged(&[3; 40]), 40, Kind::ForgedSealed),
         (DropReason::IpAddress, udp(LIAR, Ipv4Addr::LOCALHOST, (9, 9)), 9, Kind::SpoofedSource),
+        (DropReason::Unsealed, udp(LIAR, ip(11), (9, 9)), 9, Kind::SpoofedSource),
+        (DropReason::InnerSource, udp(LIAR, ip(11), (9, 9)), 9, Kind::IdentityTwice),
+        (DropReason::InnerArp, arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10)), 1, Kind::ArpSpoofing),
+        (DropReason::SarpMalformed, arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10)), 1, Kind::ArpSpoofing),
+        (DropReason::Malformed, forged(&[4; 40]), 40, Kind::ForgedSealed),
+        (DropReason::HandshakeSiteMac, forged(&[5; 40]), 300, Kind::Flood),
+        (DropReason::DhcpChaddr, dhcp(LIAR, mac(0x77), nothing, nothing), 9, Kind::DhcpSpoofing),
+        (DropReason::Unsealed, dhcp(LIAR, OWNER, nothing, nothing), 1, Kind::DhcpSpoofing),
+        (DropReason::DhcpUnsigned, dhcp(LIAR, LIAR, ip(11), nothing), 1, Kind::DhcpSpoofing),
+        (DropReason::DhcpRelay, dhcp(LIAR, LIAR, nothing, ip(66)), 1, Kind::DhcpSpoofing),
+        (DropReason::Unsealed, dhcp(LIAR, LIAR, nothing, ip(66)), 1, Kind::DhcpSpoofing),
+        (DropReason::Unsealed, dhcp(LIAR, LIAR, nothing, nothing), 40, Kind::Flood),
         (DropReason::FragmentConflict, udp(LIAR, ip(66), (9, 9)), 1, Kind::Evasion),
         (DropReason::FlowsOfSource, udp(LIAR, ip(66), (9, 9)), 9, Kind::ConnectionFlood),
         (DropReason::AddressNotValidated, udp(LIAR, ip(66), (9, 9)), 300, Kind::SynFlood),
@@ -249,6 +276,49 @@ fn a_flood_of_syns_in_many_names_is_one_attack_without_a_claim() {
     let [attack] = &opened[..] else { panic!("{opened:?}") };
     assert_eq!((attack.kind, &attack.claimed), (Kind::SynFlood, &Party::default()));
     assert!(attack.source.mac.is_some() && attack.target.ip.is_some(), "{attack:?}");
+}
+
+/// Hosts that are made up for one frame each are too small for an attack each.
+#[test]
+fn a_flood_of_made_up_hosts_is_one_attack_of_several() {
+    let nothing = Ipv4Addr::UNSPECIFIED;
+    let card = |number: u32| MacAddress([6, 0, 0, 0, (number >> 8) as u8, number as u8]);
+    let reply = |number| arp(VICTIM, card(number), Operation::Reply, Ipv4Addr::from(0x0a00_0000 + number), ip(10));
+    let question = |number| dhcp(card(number), card(number), nothing, nothing);
+    let handshake = |number| frame(VICTIM, card(number), EtherType::CLL, &[5; 40]);
+    type MadeUp<'a> = &'a dyn Fn(u32) -> Vec<u8>;
+    let cases: [(DropReason, MadeUp<'_>, Kind); 3] = [
+        (DropReason::PlainArp, &reply, Kind::ArpSpoofing),
+        (DropReason::Unsealed, &question, Kind::Flood),
+        (DropReason::HandshakeSiteMac, &handshake, Kind::Flood),
+    ];
+    for (reason, made_up, kind) in cases {
+        let mut scene = Scene::new();
+        for second in 0..10 {
+            (0..200).for_each(|number| scene.drop(reason, &made_up(second * 200 + number)));
+            scene.pass(1);
+        }
+        let [attack] = scene.opened()[..] else { panic!("one attack for {}: {:?}", reason.word(), scene.told) };
+        assert_eq!((attack.kind, attack.is_sum, attack.source.is_known()), (kind, true, false));
+        assert!(scene.watch.open()[0].count > 1000, "all are counted: {:?}", scene.watch.open());
+        // As many in the time of an hour are what guests and hosts of another site send.
+        let mut slow = Scene::new();
+        for number in 0..720 {
+            slow.drop(reason, &made_up(if kind == Kind::Flood { number } else { 1 + 64 * number }));
+            slow.pass(5);
+        }
+        assert!(slow.told.is_empty(), "{}: {:?}", reason.word(), slow.told);
+    }
+}
+
+#[test]
+fn what_a_container_of_an_enrolled_host_leaks_is_no_attack() {
+    let mut scene = Scene::new();
+    for _ in 0..100 {
+        scene.drop(DropReason::InnerSource, &udp(OWNER, Ipv4Addr::new(172, 17, 0, 2), (9, 9)));
+    }
+    scene.pass(1);
+    assert!(scene.told.is_empty(), "{:?}", scene.told);
 }
 
 #[test]

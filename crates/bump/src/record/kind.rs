@@ -93,9 +93,9 @@ kinds! {
         "All were dropped. Find the switch port; the source address may be forged, too. A faulty \
          link corrupts few frames, never many.";
     SpoofedSource, "spoofed-source", Warning,
-        "{source} sends packets through the gateway with a source that no host there can have, \
-         {claimed}; told to {target}.",
-        "All were dropped. Find who sends them by the hardware address, which is that of the last router.";
+        "{source} sends packets with a source address that is not its own, {claimed}; told to {target}.",
+        "All were dropped. Find who sends them by the hardware address; at a gateway that is the one of \
+         the last router.";
     Evasion, "evasion", Warning,
         "{source} sends overlapping parts with different bytes as {claimed}, so that two readers \
          read differently; told to {target}.",
@@ -109,6 +109,14 @@ kinds! {
         "{source} asks {target} for connections in the name of addresses that have not shown that they receive.",
         "Hosts that answer the gateway's question get through, all others are refused. Find who sends \
          by the hardware address, which is that of the last router; who provides that line can filter.";
+    DhcpSpoofing, "dhcp-spoofing", Warning,
+        "{source} sends DHCP messages in the name of another client or relay, {claimed}; told to {target}.",
+        "No lease was given or taken back for them. Find the switch port of the source. If it is your \
+         relay, list it in dhcp.relays; a repeater that changes the hardware address of its clients looks the same.";
+    Flood, "flood", Warning,
+        "{source} sends messages faster than an honest host does, in the name of {claimed}; told to {target}.",
+        "They are dropped by cheap checks, and known hosts are served. Find the switch port by the hardware \
+         address; where addresses are made up, limit how many a port may have.";
 }
 
 /// The page about all kinds.

@@ -1,6 +1,6 @@
 //! From the wire to the stack: hostile until proved. Cheap checks first (`shield`), then the tag, then origin.
 
-use bump::{Checksum, DropReason, Fate, Frame, Meta, Now, Side};
+use bump::{Checksum, DropReason, Fate, Frame, Mailbox, Meta, Now, Side};
 use wire::cll::data::{INNER_HEADER_LEN, OVERHEAD, TAG_LEN};
 use wire::cll::{DataHeader, InnerHeader, PacketType};
 use wire::ethernet::{HEADER_LEN as ETHERNET_LEN, Header};
@@ -113,10 +113,8 @@ impl Lane {
                 }
                 claims
             }
-            Err(reason) => {
-                self.clear.excuse_insider(now, header.source, reason, &mut self.ledger, out.requests)?;
-                None
-            }
+            Err(reason) if self.refuses_insider(now, header.source, reason, room, out.requests) => return Ok(None),
+            Err(_) => None,
         };
         self.clear.heard_sealed(header.source);
         if let Some(claims) = claims.filter(|claims| !self.admitted.covers(now.since_boot, peer, claims)) {
@@ -132,6 +130,23 @@ impl Lane {
             activity.opened_payload = true;
         });
         Ok(Some(Fate::Forwarded))
+    }
+
+    /// Whether a peer may not seal what it has, and drops that. In whose name it speaks stands in what
+    /// was sealed and nowhere else, so that is the example.
+    fn refuses_insider(
+        &mut self,
+        now: Now,
+        peer: MacAddress,
+        reason: DropReason,
+        opened: &[u8],
+        requests: &mut Mailbox<Request>,
+    ) -> bool {
+        let excused = self.clear.excuse_insider(now, peer, reason, &mut self.ledger, requests);
+        if let Err(reason) = excused {
+            self.ledger.settle(now.since_boot, Side::WIRE, Fate::Dropped(reason), opened);
+        }
+        excused.is_err()
     }
 
     /// Asks control whether the peer has what a frame claims. Control delivers it then.
