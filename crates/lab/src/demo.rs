@@ -1,17 +1,20 @@
 //! `ringwall-lab demo`: attacks without and with their guard, in one table. `ringwall-lab attack`: one of them.
 
 mod page;
+mod players;
 mod terminal;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::attack::scene::{self, Outcome, Row};
+use players::{Play, Players};
+
+use crate::attack::scene::{Outcome, Row};
 use crate::attack::{self, Attack};
-use crate::cleanup::{self, Run};
+use crate::cleanup;
 use crate::failure::Failure;
-use crate::guard::{self, Guard, Site};
+use crate::guard::{self, Guard};
 use crate::net::process;
 
 /// The attacks that are shown to who asks for no others, and under which guard: the oldest ones on
@@ -74,6 +77,9 @@ struct Common {
     /// Seed of everything that is drawn by chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many rows are played at a time; floods are played alone
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
+    jobs: u8,
 }
 
 /// Runs the demo. Success only if every row is as it must be.
@@ -103,7 +109,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The attacks and guards that `args` ask for, by number.
-fn plays_of(args: &Args) -> Result<Vec<(&'static Attack, Guard)>, Failure> {
+fn plays_of(args: &Args) -> Result<Vec<Play>, Failure> {
     let is_asked = args.all || !args.only.is_empty() || !args.guard.is_empty();
     let plays = chosen(&args.only)?.into_iter().flat_map(|attack| attack.plays().map(move |guard| (attack, guard)));
     let is_wanted = |attack: &Attack, guard: Guard| {
@@ -158,23 +164,14 @@ fn chosen(numbers: &[u16]) -> Result<Vec<&'static Attack>, Failure> {
     Ok(attack::all().filter(|attack| numbers.is_empty() || numbers.contains(&attack.number)).collect())
 }
 
-fn play_all(plays: &[(&Attack, Guard)], common: &Common) -> Result<Vec<Row>, Failure> {
+fn play_all(plays: &[Play], common: &Common) -> Result<Vec<Row>, Failure> {
     let run = cleanup::begin_transient()?;
     probe_namespaces()?;
-    let site = if plays.iter().any(|(_, guard)| *guard != Guard::None) { Some(found_site(run, common)?) } else { None };
+    let needs_program = plays.iter().any(|(_, guard)| *guard != Guard::None);
+    let program = needs_program.then(|| guard::find_program(common.ringwall.as_deref())).transpose()?;
     let colours = terminal::Colours::of_stderr();
-    let mut rows = Vec::new();
-    for (at, (attack, guard)) in plays.iter().enumerate() {
-        eprint!("[{:>3}/{}] {} {}, guard {guard}: ", at + 1, plays.len(), attack.number, attack.name);
-        let row = scene::play(attack, *guard, run, site.as_ref(), common.seed)?;
-        let is_good = row.is_as_it_must_be();
-        eprintln!("{}", colours.verdict(row.outcome.word(), is_good));
-        if !is_good {
-            eprintln!("        {}", row.evidence);
-        }
-        rows.push(row);
-    }
-    Ok(rows)
+    let players = Players { plays, program: program.as_deref(), seed: common.seed, colours };
+    players.play_all(run, usize::from(common.jobs).min(plays.len()))
 }
 
 /// One line in the place of as many errors as there are rows.
@@ -186,11 +183,6 @@ fn probe_namespaces() -> Result<(), Failure> {
         Err(failure) => Err(Failure::NotTestable(format!("no LAN can be made of namespaces here: {failure}"))),
         Ok(_) => Ok(()),
     }
-}
-
-fn found_site(run: &Run, common: &Common) -> Result<Site, Failure> {
-    let program = guard::find_program(common.ringwall.as_deref())?;
-    Site::found(run, &program)
 }
 
 /// One line for each attack, its evidence below.
@@ -272,7 +264,7 @@ mod tests {
             guard: Vec::new(),
             json: None,
             page: None,
-            common: Common { ringwall: None, seed: 1 },
+            common: Common { ringwall: None, seed: 1, jobs: 1 },
         };
         let told = plays_of(&args).expect("plays");
         for (name, guard) in TELLING {

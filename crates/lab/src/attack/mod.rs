@@ -29,6 +29,7 @@ mod signed_group;
 mod stolen_key;
 mod strangers;
 mod switching;
+mod told;
 
 use scene::{Finding, Outcome, Scene};
 
@@ -62,18 +63,30 @@ pub struct Attack {
     pub honest: (&'static str, &'static str),
     /// Drop reasons that may stop it, of which at least one must have risen; empty for an attack that only listens.
     pub reasons: &'static [&'static str],
+    /// Guards under which no attack record can have the attacker's hardware address, and why. Under
+    /// all others one must.
+    pub anonymous: &'static [(Guard, &'static str)],
     /// The guards that have to stop it.
     pub guards: &'static [Guard],
     /// The guards under which it is not tried, and why.
     pub untried: &'static [Untried],
     /// Further lines of section `[sarp]` under [`Guard::Sarp`].
     pub sarp_lines: &'static str,
-    /// Whether the LAN has a DHCP server, and a client without another address.
-    pub dhcp: bool,
-    /// Whether hosts have IPv6, and a router is among them.
-    pub ipv6: bool,
+    /// What the LAN has beside hosts with fixed addresses.
+    pub network: Network,
     /// Carries it out.
     pub strike: fn(&mut Scene<'_>) -> Result<Finding, Failure>,
+}
+
+/// What a LAN has beside hosts with fixed addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing.
+    Plain,
+    /// A DHCP server, and a client without another address.
+    Leases,
+    /// Hosts have IPv6, and a router is among them.
+    Ipv6,
 }
 
 /// Why an attack is not tried under a guard.
@@ -114,19 +127,20 @@ const COMMON: Attack = Attack {
     victim: "a",
     honest: ("a", "b"),
     reasons: &[],
+    anonymous: &[],
     guards: &[Guard::Cll],
     untried: &[],
     sarp_lines: "",
-    dhcp: false,
-    ipv6: false,
+    network: Network::Plain,
     strike: poisoning::unsolicited_reply,
 };
 
 /// What attacks on DHCP share: they aim at the server unless they say otherwise.
-const LEASES: Attack = Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: BOTH, dhcp: true, ..COMMON };
+const LEASES: Attack =
+    Attack { victim: DHCP_SERVER, honest: (DHCP_SERVER, "b"), guards: BOTH, network: Network::Leases, ..COMMON };
 
 /// What attacks on IPv6 share.
-const WITH_IPV6: Attack = Attack { ipv6: true, reasons: &["unsealed"], ..COMMON };
+const WITH_IPV6: Attack = Attack { network: Network::Ipv6, reasons: &["unsealed"], ..COMMON };
 
 /// Guards that stop what is wrong in ARP itself, and in DHCP.
 const BOTH: &[Guard] = &[Guard::Cll, Guard::Sarp];
@@ -147,25 +161,25 @@ impl Attack {
     /// Who is on the LAN, the attacker too; a key distributor comes to it under [`Guard::Sarp`].
     #[must_use]
     pub fn hosts(&self) -> &'static [&'static str] {
-        match (self.dhcp, self.has_insider()) {
-            _ if self.ipv6 => &["a", "b", ROUTER, "m"],
-            (true, _) => &["b", DHCP_SERVER, DHCP_CLIENT, "m"],
-            (false, true) => &["a", "b", "i", "m"],
-            (false, false) => &["a", "b", "c", "m"],
+        match self.network {
+            Network::Ipv6 => &["a", "b", ROUTER, "m"],
+            Network::Leases => &["b", DHCP_SERVER, DHCP_CLIENT, "m"],
+            Network::Plain if self.has_insider() => &["a", "b", "i", "m"],
+            Network::Plain => &["a", "b", "c", "m"],
         }
     }
 
     /// Hosts whose daemon runs: the honest ones, and the insider's where it has to seal what he says.
     #[must_use]
     pub fn guarded(&self, guard: Guard) -> &'static [&'static str] {
-        match (self.has_insider(), guard) {
-            _ if self.ipv6 => &["a", "b", ROUTER],
-            _ if self.dhcp && guard == Guard::Sarp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
-            _ if self.dhcp => &["b", DHCP_SERVER, DHCP_CLIENT],
-            (false, guard) if self.signs_arp(guard) => &[DISTRIBUTOR, "a", "b", "c"],
-            (true, Guard::Sarp) => &[DISTRIBUTOR, "a", "b"],
-            (false, _) => &["a", "b", "c"],
-            (true, _) => &["a", "b", "i"],
+        match (self.network, self.has_insider()) {
+            (Network::Ipv6, _) => &["a", "b", ROUTER],
+            (Network::Leases, _) if guard == Guard::Sarp => &[DISTRIBUTOR, "b", DHCP_SERVER, DHCP_CLIENT],
+            (Network::Leases, _) => &["b", DHCP_SERVER, DHCP_CLIENT],
+            (Network::Plain, false) if self.signs_arp(guard) => &[DISTRIBUTOR, "a", "b", "c"],
+            (Network::Plain, true) if guard == Guard::Sarp => &[DISTRIBUTOR, "a", "b"],
+            (Network::Plain, false) => &["a", "b", "c"],
+            (Network::Plain, true) => &["a", "b", "i"],
         }
     }
 
@@ -181,6 +195,18 @@ impl Attack {
         matches!(self.number, 13 | 56)
     }
 
+    /// Why nobody can be told who it was under `guard`; none where somebody must be.
+    #[must_use]
+    pub fn anonymity(&self, guard: Guard) -> Option<&'static str> {
+        self.anonymous.iter().find(|(under, _)| *under == guard).map(|(_, why)| *why)
+    }
+
+    /// Whether it is about how much a machine bears, so that nothing else may load it.
+    #[must_use]
+    pub fn is_flood(&self) -> bool {
+        self.number == 58
+    }
+
     /// Whether the attacker sits on the wire of host b.
     #[must_use]
     pub fn is_on_path(&self) -> bool {
@@ -191,9 +217,12 @@ impl Attack {
     #[must_use]
     pub fn missing_tool(&self) -> Option<&'static str> {
         let watching = ["tcpdump", "ping", "nsenter", "ethtool"];
-        let serving = self.dhcp.then_some(["dnsmasq", "udhcpc"]).into_iter().flatten();
-        let routing = self.ipv6.then_some(["dnsmasq", "dhclient"]).into_iter().flatten();
-        self.tools.iter().copied().chain(watching).chain(serving).chain(routing).find(|tool| !available(tool))
+        let serving: &[&str] = match self.network {
+            Network::Plain => &[],
+            Network::Leases => &["dnsmasq", "udhcpc"],
+            Network::Ipv6 => &["dnsmasq", "dhclient"],
+        };
+        self.tools.iter().chain(&watching).chain(serving).copied().find(|tool| !available(tool))
     }
 }
 

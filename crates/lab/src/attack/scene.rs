@@ -2,6 +2,8 @@
 //!
 //! *Blocked* is positive. The attack's frames were counted on the victim's wire, nothing it aims at happened, a drop
 //! counter that names it rose, and honest hosts talked to each other in the same window. A dead daemon blocks nothing.
+//! And somebody is told who it was, by an attack record with the attacker's own hardware address, unless the attack's
+//! row in the catalogue says why no record can have it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,8 @@ use serde::Serialize;
 use wire::EtherType;
 
 use crate::attack::ready::{await_addresses, port, switch_ipv6_on};
-use crate::attack::{Attack, PYTHON};
+use crate::attack::told::{self, Told};
+use crate::attack::{Attack, Network, PYTHON};
 use crate::cleanup::Run;
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site, is_in_place};
@@ -108,6 +111,8 @@ pub struct Record {
     pub ping: PingTally,
     /// By how much the victim's counters rose: drops by reason, and frames answered.
     pub drops: BTreeMap<String, u64>,
+    /// The attack records that daemons have opened.
+    pub told: Vec<Told>,
 }
 
 /// What a strike found.
@@ -200,11 +205,12 @@ fn judge(attack: &Attack, guard: Guard, finding: &Finding) -> Outcome {
     let record = &finding.record;
     let listens = attack.reasons.is_empty();
     let noticed = listens || attack.reasons.iter().any(|&word| record.drops.contains_key(word));
+    let is_told = told::names_attacker(&record.told) || attack.anonymity(guard).is_some();
     if finding.struck == 0 {
         Outcome::Unproved
     } else if finding.reached {
         Outcome::Succeeded
-    } else if finding.harmless && guard != Guard::None && noticed && record.ping.lived() {
+    } else if finding.harmless && guard != Guard::None && noticed && is_told && record.ping.lived() {
         Outcome::Blocked
     } else {
         Outcome::Unproved
@@ -222,6 +228,9 @@ fn evidence(attack: &Attack, guard: Guard, finding: &Finding) -> String {
         let (PingTally { sent, received }, (from, to)) = (record.ping, attack.honest);
         parts.push(format!("counters of {}: {drops}", attack.victim));
         parts.push(format!("ping {from}-{to} {received}/{sent}"));
+        if guard.is_whole() {
+            parts.push(told::sentence(&record.told, attack.anonymity(guard)));
+        }
     }
     parts.join("; ")
 }
@@ -240,17 +249,17 @@ impl<'a> Scene<'a> {
         let plan = LanPlan { hosts, forwarding: attack.forwarding, impaired, ..LanPlan::default() };
         let lan = Lan::create(run, &plan)?;
         let mut scene = Scene { attack, guard, daemons: Vec::new(), lan, seed, site };
-        if attack.dhcp {
+        if attack.network == Network::Leases {
             scene.host(DHCP_CLIENT)?.namespace.ip(&format!("address flush dev {INTERFACE}"))?;
         }
-        if attack.ipv6 {
+        if attack.network == Network::Ipv6 {
             switch_ipv6_on(&scene.lan)?;
         }
         match site.filter(|_| guard != Guard::None) {
             Some(site) => scene.start_daemons(site)?,
             None => scene.complete_checksums()?,
         }
-        if attack.ipv6 {
+        if attack.network == Network::Ipv6 {
             await_addresses(&scene.lan)?;
         }
         Ok(scene)
@@ -416,7 +425,7 @@ impl<'a> Scene<'a> {
     pub fn open(&self) -> Result<Window, Failure> {
         let (victim, attacker) = (self.lan.host(self.attack.victim)?, self.lan.host("m")?);
         let (from, to) = (self.lan.host(self.attack.honest.0)?, self.lan.host(self.attack.honest.1)?);
-        if self.attack.ipv6 {
+        if self.attack.network == Network::Ipv6 {
             self.lan.acquaint_over_ipv6(from, to)?;
         } else {
             self.lan.acquaint(from, to)?;
@@ -431,7 +440,9 @@ impl<'a> Scene<'a> {
             inside: Watch::start(&victim.namespace, INTERFACE, Direction::In, directory, "inside")?,
             loot: Watch::start(&attacker.namespace, INTERFACE, Direction::In, directory, "loot")?,
             before: self.drops()?,
-            ping: if self.attack.ipv6 { Ping::start_over_ipv6 } else { Ping::start }(from, to, directory)?,
+            ping: if self.attack.network == Network::Ipv6 { Ping::start_over_ipv6 } else { Ping::start }(
+                from, to, directory,
+            )?,
             opened: Instant::now(),
         })
     }
@@ -460,7 +471,9 @@ impl<'a> Scene<'a> {
             *rise = rise.saturating_sub(window.before.get(word).copied().unwrap_or(0));
         }
         drops.retain(|_, rise| *rise > 0);
-        Ok(Record { wire, inside, loot, ping, drops })
+        let is_anonymous = self.attack.anonymity(self.guard).is_some();
+        let told = if self.guard.is_whole() { told::told(&self.daemons, &self.lan, is_anonymous)? } else { Vec::new() };
+        Ok(Record { wire, inside, loot, ping, drops, told })
     }
 }
 
@@ -470,7 +483,9 @@ mod tests {
     use crate::attack::all;
 
     fn finding(reached: bool, harmless: bool, struck: usize, pings: u32, drop_word: &str) -> Finding {
+        let source = Some("02:00:00:00:00:6d".to_owned());
         let record = Record {
+            told: vec![Told { by: "a", kind: "arp-spoofing".to_owned(), source, is_attacker: true }],
             wire: Vec::new(),
             inside: Vec::new(),
             loot: Vec::new(),
@@ -490,6 +505,9 @@ mod tests {
         assert_eq!(judged(finding(false, true, 3, 10, "runt")), Outcome::Unproved, "nobody noticed");
         assert_eq!(judged(finding(false, false, 3, 10, "plain-arp")), Outcome::Unproved, "half reached");
         assert_eq!(judged(finding(true, false, 3, 10, "plain-arp")), Outcome::Succeeded);
+        let mut untold = finding(false, true, 3, 10, "plain-arp");
+        untold.record.told.clear();
+        assert_eq!(judged(untold), Outcome::Unproved, "nobody is told who it was");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Attacks 1 to 18: ARP, and what takes its place.
 
+use super::anonymous::{BEYOND_THE_LAN, NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{
     Attack, BOTH, COMMON, Untried, cloning, conflict, handshake, insider, poisoning, signed, strangers,
 };
@@ -41,6 +42,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["plain-arp", "answered"],
+        anonymous: NOT_MET,
         strike: poisoning::spoofed_request,
         ..COMMON
     },
@@ -95,6 +97,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["plain-arp", "arp-source"],
+        anonymous: SENT_AS_ANOTHER,
         strike: poisoning::other_ethernet_source,
         ..COMMON
     },
@@ -107,6 +110,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         // The old request only earns a challenge, which b never asked for either; what is dropped is dropped at b.
         victim: "b",
         reasons: &["handshake-unasked", "repeated"],
+        anonymous: SENT_AS_ANOTHER,
         strike: handshake::replayed_handshake,
         ..COMMON
     },
@@ -120,6 +124,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         sarp_lines: "sign_requests = false",
         guards: &[Guard::Sarp],
         reasons: &["sarp-stale"],
+        anonymous: SENT_AS_ANOTHER,
         strike: signed::replayed_answer,
         ..COMMON
     },
@@ -130,6 +135,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         honest: ("a", "c"),
         reasons: &["replayed", "too-old", "handshake-stale", "handshake-unasked", "repeated"],
+        anonymous: SENT_AS_ANOTHER,
         strike: cloning::replay_of_the_departed,
         ..COMMON
     },
@@ -141,6 +147,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         honest: ("a", "c"),
         guards: &[Guard::Sarp],
         reasons: &["sarp-nonce"],
+        anonymous: SENT_AS_ANOTHER,
         strike: signed::unheard_answer_at_once,
         ..COMMON
     },
@@ -153,6 +160,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         sarp_lines: "sign_requests = false\nwindow_s = 2",
         guards: &[Guard::Sarp],
         reasons: &["sarp-stale"],
+        anonymous: SENT_AS_ANOTHER,
         strike: signed::unheard_answer_later,
         ..COMMON
     },
@@ -182,6 +190,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["plain-arp"],
+        anonymous: BEYOND_THE_LAN,
         strike: poisoning::proxy_hijack,
         ..COMMON
     },
@@ -221,6 +230,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["sarp-unasked", "sarp-budget", "plain-arp"],
+        anonymous: SENT_AS_NOBODY,
         strike: signed::flood_of_strangers,
         ..COMMON
     },
@@ -231,6 +241,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has no associations that could be lost")],
         reasons: &["unknown-index"],
+        anonymous: SENT_AS_NOBODY,
         strike: strangers::forgotten_peers,
         ..COMMON
     },
@@ -240,6 +251,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         forwarding: Forwarding::Hub,
         reasons: &["unsealed"],
+        anonymous: SENT_AS_NOBODY,
         strike: strangers::swept_table,
         ..COMMON
     },

@@ -1,5 +1,6 @@
 //! Attacks 19 to 29: DHCP.
 
+use super::anonymous::{SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{Attack, LEASES, belief, dhcp, stolen_key};
 use crate::guard::{DHCP_CLIENT, Guard};
 use crate::net::Forwarding;
@@ -20,6 +21,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["yersinia"],
         guards: &[Guard::Cll],
         reasons: &["unsealed"],
+        anonymous: SENT_AS_NOBODY,
         strike: dhcp::flood_of_questions,
         ..LEASES
     },
@@ -28,6 +30,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "starvation, each client with its own frames",
         tools: &["scapy"],
         reasons: &["dhcp-unsigned", "unsealed"],
+        anonymous: SENT_AS_NOBODY,
         strike: dhcp::starvation_in_pairs,
         ..LEASES
     },
@@ -45,6 +48,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "release of another's lease",
         tools: &["scapy"],
         reasons: &["dhcp-unsigned", "unsealed"],
+        anonymous: SENT_AS_ANOTHER,
         strike: dhcp::foreign_release,
         ..LEASES
     },
@@ -53,6 +57,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "flood of DECLINE in another's name",
         tools: &["scapy"],
         reasons: &["dhcp-unsigned", "unsealed"],
+        anonymous: SENT_AS_ANOTHER,
         strike: dhcp::foreign_decline,
         ..LEASES
     },
@@ -70,6 +75,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "replayed REQUEST of a host that left",
         tools: &["tcpreplay"],
         reasons: &["dhcp-stale"],
+        anonymous: SENT_AS_ANOTHER,
         strike: dhcp::replayed_request,
         ..LEASES
     },
@@ -80,6 +86,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         victim: DHCP_CLIENT,
         reasons: &["dhcp-unasked"],
+        anonymous: SENT_AS_ANOTHER,
         strike: belief::replayed_grant,
         ..LEASES
     },
@@ -107,6 +114,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         guards: &[Guard::Cll],
         reasons: &["dhcp-budget"],
+        anonymous: SENT_AS_ANOTHER,
         strike: stolen_key::endless_renewal,
         ..LEASES
     },
@@ -116,6 +124,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         guards: &[Guard::Cll],
         reasons: &["dhcp-tag", "dhcp-chaddr"],
+        anonymous: SENT_AS_ANOTHER,
         strike: stolen_key::others_leases,
         ..LEASES
     },

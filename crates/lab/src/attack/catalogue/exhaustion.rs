@@ -1,5 +1,6 @@
 //! Attack 58: floods that cost their receiver more than their sender.
 
+use super::anonymous::{SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{Attack, COMMON, exhaustion};
 use crate::net::Forwarding;
 
@@ -12,6 +13,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         weakened_cll_lines: "layers = \"none\"",
         reasons: &["unknown-index"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::wrong_index,
         ..COMMON
     },
@@ -22,6 +24,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         weakened_cll_lines: "layers = \"none\"",
         reasons: &["bad-spin"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::wrong_nonce,
         ..COMMON
     },
@@ -33,6 +36,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         // Who heard a nonce is behind the frame that it was of; without the window that does not matter.
         weaken: &["replay-window"],
         reasons: &["replayed", "too-old"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::wrong_tag,
         ..COMMON
     },
@@ -44,6 +48,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         // Where a stranger's time is believed as well; otherwise a challenge takes the place of the missing tag.
         weaken: &["site-mac", "freshness"],
         reasons: &["handshake-site-mac"],
+        anonymous: SENT_AS_NOBODY,
         strike: exhaustion::handshake_flood,
         ..COMMON
     },
@@ -55,6 +60,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["freshness"],
         // Some are answered, by a challenge that is cheap and that b never asked for.
         reasons: &["repeated", "handshake-stale", "handshake-budget", "answered"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::handshake_replay,
         ..COMMON
     },
@@ -65,6 +71,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         weaken: &["freshness", "budgets"],
         reasons: &["repeated", "handshake-stale", "handshake-budget", "answered"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::handshake_replay_without_budgets,
         ..COMMON
     },
@@ -75,6 +82,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         weaken: &["site-mac"],
         reasons: &["group-tag"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::group_flood,
         ..COMMON
     },
@@ -86,6 +94,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["tag"],
         readable: true,
         reasons: &["bad-spin"],
+        anonymous: SENT_AS_ANOTHER,
         strike: exhaustion::burnt_numbers,
         ..COMMON
     },

@@ -1,5 +1,6 @@
 //! Attacks 53 to 57: frames for many hosts.
 
+use super::anonymous::{AS_A_BALANCER, SENT_AS_ANOTHER};
 use crate::attack::{Attack, COMMON, Untried, group, signed_group};
 use crate::guard::Guard;
 use crate::net::Forwarding;
@@ -13,6 +14,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         tools: &["scapy"],
         reasons: &["unsealed"],
+        anonymous: SENT_AS_ANOTHER,
         strike: group::forged_discovery,
         ..COMMON
     },
@@ -30,6 +32,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         reasons: &["group-unproved", "group-replayed", "repeated"],
+        anonymous: SENT_AS_ANOTHER,
         strike: signed_group::replay_across_a_restart,
         ..COMMON
     },
@@ -38,6 +41,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "packet for one host in a frame to all",
         tools: &["scapy"],
         reasons: &["group-unicast"],
+        anonymous: AS_A_BALANCER,
         strike: signed_group::packet_for_one,
         ..COMMON
     },
@@ -48,6 +52,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         untried: &[Untried::does_not_apply(Guard::None, "a bare LAN has no certificates")],
         reasons: &["group-unasked", "group-tag", "repeated"],
+        anonymous: SENT_AS_ANOTHER,
         strike: signed_group::flood_of_certificates,
         ..COMMON
     },

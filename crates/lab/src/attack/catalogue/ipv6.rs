@@ -1,5 +1,6 @@
 //! Attacks 30 to 40: IPv6.
 
+use super::anonymous::{AS_A_SWITCH, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::ipv6::{groups, leases, neighbours, routers};
 use crate::attack::{Attack, WITH_IPV6};
 use crate::guard::ROUTER;
@@ -39,6 +40,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 34,
         name: "flood of routers",
         tools: &["atk6-flood_router26"],
+        anonymous: SENT_AS_NOBODY,
         strike: routers::flood_of_routers,
         ..WITH_IPV6
     },
@@ -62,6 +64,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         // The attacker sends in the router's name, and a switch would give him the router's frames as well.
         forwarding: Forwarding::Hub,
         tools: &["atk6-redir6", "scapy"],
+        anonymous: SENT_AS_ANOTHER,
         strike: routers::false_redirect,
         ..WITH_IPV6
     },
@@ -78,6 +81,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["atk6-ndpexhaust26", "scapy"],
         victim: ROUTER,
         honest: (ROUTER, "b"),
+        anonymous: SENT_AS_NOBODY,
         strike: neighbours::exhausted_table,
         ..WITH_IPV6
     },
@@ -85,6 +89,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 40,
         name: "takeover of the multicast querier",
         tools: &["atk6-fake_mldrouter6", "atk6-fake_mld26"],
+        anonymous: AS_A_SWITCH,
         strike: groups::querier_takeover,
         ..WITH_IPV6
     },

@@ -1,5 +1,6 @@
 //! The attacks, a file for each chapter of numbers: what each needs, what may stop it, and the function that carries it out.
 
+mod anonymous;
 mod arp;
 mod dhcp;
 mod exhaustion;

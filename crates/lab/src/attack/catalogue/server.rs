@@ -1,5 +1,6 @@
 //! Attack 59: on the key distributor of S-ARP.
 
+use super::anonymous::{NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{Attack, COMMON, distributor, former_key};
 use crate::guard::{DISTRIBUTOR, Guard};
 use crate::net::Forwarding;
@@ -14,6 +15,7 @@ const FORMER_KEY: Attack = Attack {
     weaken: &["reply-check"],
     // The thief answers without having heard the question.
     sarp_lines: "sign_requests = false",
+    anonymous: SENT_AS_ANOTHER,
     reasons: &["sarp-unasked"],
     ..COMMON
 };
@@ -28,6 +30,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         guards: &[Guard::Sarp],
         weaken: &["reply-check"],
         reasons: &["sarp-unasked"],
+        anonymous: SENT_AS_ANOTHER,
         strike: distributor::recorded_answers,
         ..COMMON
     },
@@ -39,6 +42,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["site-mac"],
         victim: DISTRIBUTOR,
         reasons: &["sarp-request-check"],
+        anonymous: SENT_AS_NOBODY,
         strike: distributor::flood_of_questions,
         ..COMMON
     },
@@ -48,6 +52,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: &[Guard::Sarp],
         reasons: &["plain-arp", "answered"],
+        anonymous: NOT_MET,
         strike: distributor::cut_off,
         ..COMMON
     },

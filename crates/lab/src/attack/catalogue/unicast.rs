@@ -1,5 +1,6 @@
 //! Attacks 41 to 52: frames for one host, and the switch between hosts.
 
+use super::anonymous::{AS_A_SWITCH, LISTENS, ON_THE_WIRE, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{Attack, COMMON, Untried, cloning, eavesdropping, flipping, injection, path, replay, switching};
 use crate::guard::Guard;
 use crate::net::Forwarding;
@@ -12,6 +13,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["hping3", "scapy"],
         forwarding: Forwarding::Hub,
         reasons: &["unsealed"],
+        anonymous: SENT_AS_ANOTHER,
         strike: injection::spoofed_source,
         ..COMMON
     },
@@ -21,6 +23,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         reasons: &["replayed", "too-old"],
+        anonymous: SENT_AS_ANOTHER,
         strike: replay::replayed_frame,
         ..COMMON
     },
@@ -29,6 +32,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "frames doubled and reordered",
         tools: &["impairing link"],
         reasons: &["replayed"],
+        anonymous: ON_THE_WIRE,
         strike: path::doubled_and_reordered,
         ..COMMON
     },
@@ -37,6 +41,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "bit flips in header, ciphertext and tag",
         tools: &["impairing link"],
         reasons: &["bad-tag", "bad-spin"],
+        anonymous: ON_THE_WIRE,
         strike: flipping::flipped_bits,
         ..COMMON
     },
@@ -45,6 +50,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "frames cut short and lengthened",
         tools: &["impairing link"],
         reasons: &["bad-tag", "malformed"],
+        anonymous: ON_THE_WIRE,
         strike: path::resized,
         ..COMMON
     },
@@ -53,6 +59,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "eavesdropping for a known payload",
         tools: &["tcpdump"],
         forwarding: Forwarding::Hub,
+        anonymous: LISTENS,
         strike: eavesdropping::known_payload,
         ..COMMON
     },
@@ -62,6 +69,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         forwarding: Forwarding::Hub,
         reasons: &["unknown-index", "wrong-peer", "bad-tag", "bad-spin"],
+        anonymous: SENT_AS_ANOTHER,
         strike: replay::reflection,
         ..COMMON
     },
@@ -72,6 +80,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         victim: "c",
         reasons: &["unknown-index", "wrong-peer", "bad-tag", "bad-spin"],
+        anonymous: SENT_AS_ANOTHER,
         strike: replay::splice,
         ..COMMON
     },
@@ -81,6 +90,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["ip", "scapy"],
         honest: ("b", "c"),
         reasons: &["own-source", "plain-arp"],
+        anonymous: SENT_AS_ANOTHER,
         strike: cloning::stolen_switch_entry,
         ..COMMON
     },
@@ -88,6 +98,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         number: 50,
         name: "switch's table flooded, frames overheard",
         tools: &["macof"],
+        anonymous: SENT_AS_NOBODY,
         strike: switching::full_table,
         ..COMMON
     },
@@ -112,6 +123,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         name: "false spanning tree root, CDP and DTP",
         tools: &["yersinia"],
         reasons: &["unsealed"],
+        anonymous: AS_A_SWITCH,
         strike: switching::false_switch,
         ..COMMON
     },
