@@ -106,9 +106,11 @@ pub(crate) fn serve<S: Service>(listener: &Listener, places: &Arc<Places>, servi
 }
 
 /// A client that is turned away, as far as it has spoken: an answer is lost with what was not read.
+/// Who has said nothing in that time is told all the same.
 pub(crate) fn hear_out(client: Box<dyn Client>) -> Hurried<Box<dyn Client>> {
     let mut client = Hurried::new(client, REFUSAL_TIME_MAX);
     let _ = client.read(&mut [0; HEAD_BYTES_MAX]);
+    client.give(REFUSAL_TIME_MAX);
     client
 }
 
@@ -141,6 +143,16 @@ mod tests {
         let places = Places::new(1, 1);
         let _held = places.take(Who::User(1)).expect("one");
         assert_eq!(places.take(Who::User(1)).err(), Some(Full::All));
+    }
+
+    #[test]
+    fn who_says_nothing_hears_that_there_is_no_place() {
+        use std::io::Write as _;
+        let (near, mut far) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        hear_out(Box::new(near)).write_all(b"none").expect("there is time left for it");
+        let mut heard = String::new();
+        far.read_to_string(&mut heard).expect("read");
+        assert_eq!(heard, "none");
     }
 
     proptest! {
