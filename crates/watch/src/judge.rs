@@ -23,6 +23,10 @@ const UDP_HEADER_LEN: usize = 8;
 const SOME: u64 = 5;
 /// The same, where a loop or a late link makes a burst of them.
 const MANY: u64 = 32;
+/// Frames to all that the hosts of another site on the same LAN do not send in ten seconds.
+const OF_A_SITE: u64 = 1024;
+/// Questions to a DHCP server that all guests together do not put in ten seconds.
+const GUESTS: u64 = 128;
 /// The same, where each honest host causes one as well.
 const VERY_MANY: u64 = 256;
 
@@ -74,7 +78,10 @@ pub fn frame(sighting: &Sighting, around: &Around) -> Option<Finding> {
 /// What counters alone tell: that it happened. Only of what no honest host sends.
 #[must_use]
 pub fn counted(reason: DropReason) -> Option<Finding> {
-    let (kind, threshold) = sealed(reason).filter(|(kind, _)| matches!(kind, Kind::ForgedSealed | Kind::Replay))?;
+    let told = |kind| matches!(kind, Kind::ForgedSealed | Kind::Replay | Kind::Flood);
+    let (kind, of_one) = sealed(reason).filter(|(kind, _)| told(*kind))?;
+    let crowd = crowd(kind, reason);
+    let threshold = crowd.unwrap_or(of_one);
     Some(Finding {
         kind,
         source: Party::default(),
@@ -82,7 +89,7 @@ pub fn counted(reason: DropReason) -> Option<Finding> {
         claimed: Party::default(),
         reason,
         threshold,
-        crowd: None,
+        crowd,
         sample: Vec::new(),
         flow: None,
         community_id: None,
@@ -113,17 +120,34 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::FragmentConflict => (Kind::Evasion, 1),
         Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
         // A host of another site sends some of these now and then.
-        Why::HandshakeSiteMac | Why::Repeated | Why::GroupTag | Why::GroupUnasked | Why::SarpRequestCheck => {
-            (Kind::Flood, VERY_MANY)
-        }
+        Why::HandshakeSiteMac
+        | Why::Repeated
+        | Why::GroupTag
+        | Why::GroupUnasked
+        | Why::SarpRequestCheck
+        | Why::SarpUnasked
+        | Why::DhcpUnasked => (Kind::Flood, VERY_MANY),
         Why::AddressNotValidated => (Kind::SynFlood, VERY_MANY),
         _ => return None,
     })
 }
 
+/// How many of all senders together are a flood.
+fn crowd(kind: Kind, reason: DropReason) -> Option<u64> {
+    use DropReason as Why;
+    let is_heard_of_another_site = matches!(reason, Why::GroupTag | Why::GroupUnasked | Why::Repeated);
+    (kind == Kind::Flood).then_some(if is_heard_of_another_site { OF_A_SITE } else { VERY_MANY })
+}
+
 fn by_reason(case: &Case<'_>) -> Option<Finding> {
-    if case.reason == DropReason::InnerSource {
-        return of_insider(case);
+    // In whose name comes before how many.
+    let of_claim = match case.reason {
+        DropReason::InnerSource => return of_insider(case),
+        DropReason::SarpUnasked => of_arp(case),
+        _ => None,
+    };
+    if of_claim.is_some() {
+        return of_claim;
     }
     let (kind, threshold) = sealed(case.reason)?;
     let claimed = match (kind, network_source(case.bytes)) {
@@ -137,8 +161,7 @@ fn by_reason(case: &Case<'_>) -> Option<Finding> {
             |owner| owner.party(None),
         ),
     };
-    let crowd = (kind == Kind::Flood).then_some(threshold);
-    Some(Finding { crowd, ..case.finding(kind, claimed, threshold) })
+    Some(Finding { crowd: crowd(kind, case.reason), ..case.finding(kind, claimed, threshold) })
 }
 
 /// An enrolled host that has sealed a packet with the address of another. For an address that nobody
@@ -162,7 +185,7 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
             | Why::ArpSource
             | Why::Vlan
     );
-    let is_not_proved = matches!(case.reason, Why::SarpMalformed | Why::SarpUnasked | Why::SarpNoKey);
+    let is_not_proved = matches!(case.reason, Why::SarpMalformed | Why::SarpNoKey);
     let may_be_dhcp = matches!(
         case.reason,
         Why::Dhcp | Why::DhcpUnsigned | Why::DhcpTag | Why::DhcpChaddr | Why::DhcpRelay | Why::Broadcast
@@ -251,14 +274,15 @@ fn of_dhcp(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
     if message.hardware != case.header.source {
         let owner = case.around.holder(message.hardware);
         let claimed = owner.map_or_else(Party::default, |owner| owner.party(None));
-        return Some(case.finding(Kind::DhcpSpoofing, claimed, if owner.is_some() { 1 } else { SOME }));
+        let finding = case.finding(Kind::DhcpSpoofing, claimed, if owner.is_some() { 1 } else { SOME });
+        return Some(Finding { crowd: Some(MANY), ..finding });
     }
     if case.around.known_are_sealed && case.around.holder(case.header.source).is_some() {
         return None;
     }
     // Guests ask so as well, each of them now and then.
     let finding = case.finding(Kind::Flood, Party::default(), MANY);
-    Some(Finding { crowd: Some(VERY_MANY), ..finding })
+    Some(Finding { crowd: Some(GUESTS), ..finding })
 }
 
 /// What a DHCP client says of itself (RFC 2131, section 2).

@@ -99,7 +99,8 @@ pub fn cut_off(scene: &mut Scene<'_>) -> Result<Finding, Failure> {
     };
     let both = || {
         scene.scapy(&m, ARP_PROGRAM, &lie(&c).arguments(3))?;
-        scene.scapy(&m, ARP_PROGRAM, &lie(&b).arguments(3)).map(|()| None)
+        // Hosts repair each other's entries after some seconds, so it is looked at while it goes on.
+        scene.launch_scapy(&m, ARP_PROGRAM, &lie(&b).arguments(3)).map(Some)
     };
     let mut finding = poison(scene, &b, both)?;
     let believes_unknown = a.neighbour(c.ip)?.is_some_and(|entry| entry.mac == m.mac);

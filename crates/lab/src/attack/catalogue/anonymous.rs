@@ -28,6 +28,12 @@ pub(super) const BEYOND_THE_LAN: Anonymous =
 /// Nothing tells it from a device that the manager has put there.
 pub(super) const AS_A_SWITCH: Anonymous = &both("a switch of the LAN sends the same messages");
 
+/// As above.
+pub(super) const AS_A_ROUTER: Anonymous = &both("a router that is not listed sends packets of as many addresses");
+
+/// As above.
+pub(super) const AS_A_GUEST: Anonymous = &both("an unguarded host may send through the router, wherever to");
+
 /// Clusters for load sharing have one address of IP and a group address of Ethernet.
 pub(super) const AS_A_BALANCER: Anonymous =
     &both("hosts that share the load of a cluster are sent such frames by honest hosts");

@@ -1,6 +1,6 @@
 //! Attacks 1 to 18: ARP, and what takes its place.
 
-use super::anonymous::{BEYOND_THE_LAN, NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
+use super::anonymous::{AS_A_ROUTER, BEYOND_THE_LAN, NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{
     Attack, BOTH, COMMON, Untried, cloning, conflict, handshake, insider, poisoning, signed, strangers,
 };
@@ -251,7 +251,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         forwarding: Forwarding::Hub,
         reasons: &["unsealed"],
-        anonymous: SENT_AS_NOBODY,
+        anonymous: AS_A_ROUTER,
         strike: strangers::swept_table,
         ..COMMON
     },

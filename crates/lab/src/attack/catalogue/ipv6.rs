@@ -1,6 +1,6 @@
 //! Attacks 30 to 40: IPv6.
 
-use super::anonymous::{AS_A_SWITCH, SENT_AS_ANOTHER, SENT_AS_NOBODY};
+use super::anonymous::{AS_A_GUEST, AS_A_SWITCH, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::ipv6::{groups, leases, neighbours, routers};
 use crate::attack::{Attack, WITH_IPV6};
 use crate::guard::ROUTER;
@@ -81,7 +81,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["atk6-ndpexhaust26", "scapy"],
         victim: ROUTER,
         honest: (ROUTER, "b"),
-        anonymous: SENT_AS_NOBODY,
+        anonymous: AS_A_GUEST,
         strike: neighbours::exhausted_table,
         ..WITH_IPV6
     },
