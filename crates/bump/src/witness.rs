@@ -131,7 +131,7 @@ fn hash(reason: DropReason, claim: &Claim) -> u64 {
 }
 
 /// Both hardware addresses and the type; of ARP the operation and the sender, of IP the source and
-/// what begins behind the header. This crate reads no protocol: these are places of bytes, and a
+/// what begins behind the header; to a DHCP server also the addresses that a client says are his. This crate reads no protocol: these are places of bytes, and a
 /// frame of another form is told from others less well, nothing else.
 fn claim_of(bytes: &[u8]) -> Claim {
     let mut claim = [0; CLAIM_BYTES];
@@ -148,6 +148,15 @@ fn claim_of(bytes: &[u8]) -> Claim {
         Some([0x08, 0x00]) => {
             take(23, 24);
             take(26, 30);
+            match (bytes.get(34..36), bytes.get(36..38)) {
+                (_, Some([0, 67])) => {
+                    take(34, 38);
+                    take(54, 58);
+                    take(66, 76);
+                }
+                (Some([0, 67]), _) => take(34, 36),
+                _ => {}
+            }
         }
         Some([0x86, 0xdd]) => {
             take(54, 55);

@@ -1,5 +1,6 @@
 //! Findings folded into attacks: the same kind, source and claim is one that opens, grows and closes.
 
+use bump::DropReason;
 use bump::record::{HardwareAddress, Kind, Party, Phase, Record};
 use std::net::IpAddr;
 
@@ -26,6 +27,8 @@ struct Key {
     kind: Kind,
     source: Option<HardwareAddress>,
     claim: Option<Claim>,
+    /// Of a flood only, whose bound depends on it.
+    reason: Option<DropReason>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +44,21 @@ struct Attack {
     key: Key,
     record: Record,
     threshold: u64,
+    /// When the first of those that are counted came.
+    since_ms: u64,
     told_ms: u64,
     told_count: u64,
 }
 
-/// What came of one kind from senders that are too small for an attack each.
+/// What came of one kind, for one reason, from senders that are too small for an attack each.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     kind: Kind,
+    reason: DropReason,
     since_ms: u64,
     count: u64,
+    /// Who sends all of it; none as soon as there are two.
+    source: Option<HardwareAddress>,
 }
 
 /// All attacks that are open, and those that may become some.
@@ -58,7 +66,7 @@ struct Crowd {
 pub struct Attacks {
     open: Vec<Attack>,
     waiting: Vec<Attack>,
-    /// One for each kind at most.
+    /// One for each kind and reason at most.
     crowds: Vec<Crowd>,
     opened: u64,
     folded: u64,
@@ -72,50 +80,52 @@ impl Attacks {
             attack.grow(count, last_ms);
             return;
         }
-        let crowd = finding.crowd;
-        let is_too_old = |attack: &Attack| crowd.is_some() && last_ms.saturating_sub(attack.record.first_ms) > CROWD_MS;
+        let (crowd, is_flood) = (finding.crowd, finding.kind == Kind::Flood);
         let at = self.waiting.iter().position(|attack| attack.key == key);
-        let waited = at.map(|at| self.waiting.swap_remove(at)).filter(|attack| !is_too_old(attack));
-        let mut attack = waited.unwrap_or_else(|| Attack::new(key, finding, first_ms));
+        let waited = at.map(|at| self.waiting.swap_remove(at));
+        // How fast it comes makes a flood, not how many there were in an hour.
+        let waited = waited.filter(|attack| !is_flood || is_within(attack.since_ms, last_ms));
+        let mut attack = waited.unwrap_or_else(|| Attack::new(key, finding, first_ms, last_ms));
         attack.grow(count, last_ms);
         if attack.record.count >= attack.threshold {
-            self.begin(attack);
-        } else if crowd.is_some_and(|crowd| self.is_crowd(attack.key.kind, count, last_ms, crowd)) {
-            self.begin_crowd(attack);
-        } else {
-            self.wait(attack);
+            return self.begin(attack);
         }
+        if let Some(crowd) = crowd {
+            self.join_crowd(&attack, count, crowd);
+        }
+        self.wait(attack);
     }
 
-    /// Whether `count` more of small senders make one attack of all of them.
-    fn is_crowd(&mut self, kind: Kind, count: u64, now_ms: u64, crowd: u64) -> bool {
-        let at = self.crowds.iter().position(|one| one.kind == kind).unwrap_or_else(|| {
-            self.crowds.push(Crowd { kind, since_ms: now_ms, count: 0 });
+    /// Counts `count` more of a small sender, which still waits to be one of its own. From `limit` on
+    /// all of them are one attack.
+    fn join_crowd(&mut self, attack: &Attack, count: u64, limit: u64) {
+        let Key { kind, source, reason: of_flood, .. } = attack.key;
+        let (reason, now_ms) = (attack.record.reason, attack.record.last_ms);
+        let is_sum = |one: &&mut Attack| {
+            let Key { source: of_one, claim, .. } = one.key;
+            one.is_of(kind, of_flood) && claim == Some(Claim::Several) && (of_one.is_none() || of_one == source)
+        };
+        if let Some(open) = self.open.iter_mut().find(is_sum) {
+            return open.grow(count, now_ms);
+        }
+        let new = Crowd { kind, reason, since_ms: now_ms, count: 0, source };
+        let at = self.crowds.iter().position(|one| one.kind == kind && one.reason == reason).unwrap_or_else(|| {
+            self.crowds.push(new);
             self.crowds.len() - 1
         });
-        let so_far = &mut self.crowds[at];
-        if now_ms.saturating_sub(so_far.since_ms) > CROWD_MS {
-            *so_far = Crowd { kind, since_ms: now_ms, count: 0 };
+        let crowd = &mut self.crowds[at];
+        if !is_within(crowd.since_ms, now_ms) {
+            *crowd = new;
         }
-        so_far.count += count;
-        so_far.count >= crowd
-    }
-
-    /// Opens the attack that stands for all small senders of a kind, or adds to it.
-    fn begin_crowd(&mut self, mut attack: Attack) {
-        let kind = attack.key.kind;
-        let sum = Key { kind, source: None, claim: Some(Claim::Several) };
-        if let Some(open) = self.open.iter_mut().find(|one| one.key == sum) {
-            return open.grow(attack.record.count, attack.record.last_ms);
+        crowd.count += count;
+        crowd.source = crowd.source.filter(|of_all| Some(*of_all) == source);
+        if crowd.count < limit {
+            return;
         }
-        let others = self.waiting.extract_if(.., |one| one.key.kind == kind);
-        let (count, first_ms) = others.fold((0, attack.record.first_ms), |(count, first_ms), one| {
-            (count + one.record.count, first_ms.min(one.record.first_ms))
-        });
-        attack.record.first_ms = first_ms;
-        attack.record.count += count;
-        attack.stand_for_several(sum);
-        self.open_one(attack);
+        let mut sum = attack.clone();
+        (sum.record.count, sum.record.first_ms) = (crowd.count, crowd.since_ms);
+        sum.stand_for_several(Key { kind, source: crowd.source, claim: Some(Claim::Several), reason: of_flood });
+        self.open_one(sum);
     }
 
     fn wait(&mut self, attack: Attack) {
@@ -134,9 +144,9 @@ impl Attacks {
         let of_kind = self.open.iter().filter(|one| one.key.kind == kind).count();
         let several = Some(Claim::Several);
         let sum = if of_kind >= OF_KIND_MAX {
-            Some(Key { kind, source: None, claim: several })
+            Some(Key { kind, source: None, claim: several, reason: None })
         } else {
-            (of_source >= OF_SOURCE_MAX).then_some(Key { kind, source, claim: several })
+            (of_source >= OF_SOURCE_MAX).then_some(Key { kind, source, claim: several, reason: None })
         };
         if let Some(sum) = sum {
             self.folded += 1;
@@ -182,11 +192,17 @@ impl Attacks {
 fn key(finding: &Finding) -> Key {
     let claimed = &finding.claimed;
     let claim = claimed.ip.map(Claim::Address).or(claimed.mac.map(Claim::Card));
-    Key { kind: finding.kind, source: finding.source.mac, claim }
+    let reason = (finding.kind == Kind::Flood).then_some(finding.reason);
+    Key { kind: finding.kind, source: finding.source.mac, claim, reason }
+}
+
+/// Whether both are within the time of a crowd. A clock that was put back begins a new one.
+fn is_within(since_ms: u64, now_ms: u64) -> bool {
+    now_ms.checked_sub(since_ms).is_some_and(|passed| passed <= CROWD_MS)
 }
 
 impl Attack {
-    fn new(key: Key, finding: Finding, first_ms: u64) -> Attack {
+    fn new(key: Key, finding: Finding, first_ms: u64, since_ms: u64) -> Attack {
         let record = Record {
             number: 0,
             kind: finding.kind,
@@ -203,7 +219,11 @@ impl Attack {
             flow: finding.flow,
             sample: finding.sample,
         };
-        Attack { key, record, threshold: finding.threshold, told_ms: 0, told_count: 0 }
+        Attack { key, record, threshold: finding.threshold, since_ms, told_ms: 0, told_count: 0 }
+    }
+
+    fn is_of(&self, kind: Kind, reason: Option<DropReason>) -> bool {
+        self.key.kind == kind && (self.key.reason.is_none() || self.key.reason == reason)
     }
 
     fn grow(&mut self, count: u64, last_ms: u64) {

@@ -18,6 +18,8 @@ use crate::packet::{flow, network_destination, network_source, ports};
 
 /// Ports of DHCP servers (RFC 2131, section 4.1; RFC 8415, section 7.2).
 const DHCP_SERVER_PORTS: [u16; 2] = [67, 547];
+/// What a server sends (RFC 951).
+const BOOT_REPLY: u8 = 2;
 const UDP_HEADER_LEN: usize = 8;
 /// Frames of a kind that honest machines and links make now and then, before they are an attack.
 const SOME: u64 = 5;
@@ -25,8 +27,9 @@ const SOME: u64 = 5;
 const MANY: u64 = 32;
 /// Frames to all that the hosts of another site on the same LAN do not send in ten seconds.
 const OF_A_SITE: u64 = 1024;
-/// Questions to a DHCP server that all guests together do not put in ten seconds.
-const GUESTS: u64 = 128;
+/// Questions to a DHCP server that all guests together do not put in ten seconds, after a power cut
+/// for instance.
+const GUESTS: u64 = 1024;
 /// The same, where each honest host causes one as well.
 const VERY_MANY: u64 = 256;
 
@@ -75,7 +78,7 @@ pub fn frame(sighting: &Sighting, around: &Around) -> Option<Finding> {
     by_reason(&case).or_else(|| by_content(&case))
 }
 
-/// What counters alone tell: that it happened. Only of what no honest host sends.
+/// What counters alone tell: that it happened. Only of what no honest host sends, or not so much of.
 #[must_use]
 pub fn counted(reason: DropReason) -> Option<Finding> {
     let told = |kind| matches!(kind, Kind::ForgedSealed | Kind::Replay | Kind::Flood);
@@ -119,10 +122,10 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
         Why::IpAddress => (Kind::SpoofedSource, SOME),
         Why::FragmentConflict => (Kind::Evasion, 1),
         Why::FlowsOfSource => (Kind::ConnectionFlood, SOME),
-        // A host of another site sends some of these now and then.
+        // A host of another site sends some of these now and then. What it sends to groups
+        // (`group-tag`) may be a stream, and tells nothing.
         Why::HandshakeSiteMac
         | Why::Repeated
-        | Why::GroupTag
         | Why::GroupUnasked
         | Why::SarpRequestCheck
         | Why::SarpUnasked
@@ -135,7 +138,7 @@ fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
 /// How many of all senders together are a flood.
 fn crowd(kind: Kind, reason: DropReason) -> Option<u64> {
     use DropReason as Why;
-    let is_heard_of_another_site = matches!(reason, Why::GroupTag | Why::GroupUnasked | Why::Repeated);
+    let is_heard_of_another_site = matches!(reason, Why::GroupUnasked | Why::Repeated);
     (kind == Kind::Flood).then_some(if is_heard_of_another_site { OF_A_SITE } else { VERY_MANY })
 }
 
@@ -177,13 +180,7 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
     use DropReason as Why;
     let is_in_clear = matches!(
         case.reason,
-        Why::PlainArp
-            | Why::Unsealed
-            | Why::Downgrade
-            | Why::LegacyAddress
-            | Why::ArpConflict
-            | Why::ArpSource
-            | Why::Vlan
+        Why::PlainArp | Why::Unsealed | Why::Downgrade | Why::LegacyAddress | Why::ArpConflict | Why::ArpSource
     );
     let is_not_proved = matches!(case.reason, Why::SarpMalformed | Why::SarpNoKey);
     let may_be_dhcp = matches!(
@@ -191,6 +188,10 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
         Why::Dhcp | Why::DhcpUnsigned | Why::DhcpTag | Why::DhcpChaddr | Why::DhcpRelay | Why::Broadcast
     );
     let may_be_ipv6 = matches!(case.reason, Why::Ipv6 | Why::Multicast);
+    // Another VLAN may have the same addresses; what is for this card alone is none of its frames.
+    if case.reason == Why::Vlan && case.around.own.mac == Some(case.header.destination) {
+        return of_spoof(case);
+    }
     if !(is_in_clear || is_not_proved || may_be_dhcp || may_be_ipv6) {
         return None;
     }
@@ -204,7 +205,8 @@ fn by_content(case: &Case<'_>) -> Option<Finding> {
         protocol::UDP => of_dhcp(case, payload),
         _ => None,
     };
-    found.or_else(|| is_in_clear.then(|| of_spoof(case).or_else(|| of_clone(case))).flatten())
+    let in_clear = || is_in_clear.then(|| of_spoof(case).or_else(|| of_clone(case))).flatten();
+    found.or_else(in_clear).or_else(|| (transport == protocol::UDP).then(|| of_questions(case, payload)).flatten())
 }
 
 fn of_arp(case: &Case<'_>) -> Option<Finding> {
@@ -216,18 +218,30 @@ fn of_arp(case: &Case<'_>) -> Option<Finding> {
         let is_unasked = is_reply && is_to_one && !case.around.asks_in_clear && !arp.sender_ip.is_unspecified();
         let claimed = Party { ip: Some(ip), ..Party::default() };
         // A host that is made up for each answer sends one only.
-        let finding = || Finding { crowd: Some(MANY), ..case.finding(Kind::ArpSpoofing, claimed, 2) };
+        let finding = || Finding { crowd: Some(MANY), ..of_lie(case, &arp, claimed, 2) };
         return is_unasked.then(finding);
     };
     let claimed = owner.party(Some(ip));
     let Some(mac) = owner.mac else {
-        return is_reply.then(|| case.finding(Kind::ArpSpoofing, claimed, 1));
+        return is_reply.then(|| of_lie(case, &arp, claimed, 1));
     };
     if case.header.source != mac || arp.sender_mac != mac {
-        return Some(case.finding(Kind::ArpSpoofing, claimed, 1));
+        return Some(of_lie(case, &arp, claimed, 1));
     }
     // His own address from his own card, in clear: a host that is being moved does so to groups, and at its start.
     (is_reply && is_to_one && case.around.known_are_sealed).then(|| case.finding(Kind::ClonedMac, claimed, SOME))
+}
+
+/// Who wants the packets of another has its own card in the message, whatever the frame's source is;
+/// who wants somebody known to get them does not.
+fn of_lie(case: &Case<'_>, arp: &Arp, claimed: Party, threshold: u64) -> Finding {
+    let finding = case.finding(Kind::ArpSpoofing, claimed, threshold);
+    let bait = arp.sender_mac;
+    let is_own = bait != case.header.source && !bait.is_group() && case.around.holder(bait).is_none();
+    if !is_own || bait == MacAddress::ZERO {
+        return finding;
+    }
+    Finding { source: Party { mac: Some(HardwareAddress(bait.0)), ..Party::default() }, ..finding }
 }
 
 fn of_discovery(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
@@ -255,32 +269,32 @@ fn of_discovery(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
 
 fn of_dhcp(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
     let (from, to) = ports(payload)?;
-    let claimed = Party { ip: network_source(case.bytes), ..Party::default() };
-    if DHCP_SERVER_PORTS.contains(&from) && to != DHCP_SERVER_PORTS[0] {
+    let message = payload.get(UDP_HEADER_LEN..)?;
+    let is_answer = to != DHCP_SERVER_PORTS[0] || message.first() == Some(&BOOT_REPLY);
+    if DHCP_SERVER_PORTS.contains(&from) && is_answer {
+        let claimed = Party { ip: network_source(case.bytes), ..Party::default() };
         return Some(case.finding(Kind::RogueDhcp, claimed, 1));
     }
-    if to != DHCP_SERVER_PORTS[0] {
-        return None;
-    }
-    let message = ClientMessage::parse(payload.get(UDP_HEADER_LEN..)?)?;
+    let message = ClientMessage::parse(message).filter(|_| to == DHCP_SERVER_PORTS[0])?;
     if let Some(relay) = message.relay {
+        // A router on the list of legacy hosts may well be one.
         let claimed = Party { ip: Some(relay.into()), ..Party::default() };
-        return Some(case.finding(Kind::DhcpSpoofing, claimed, 1));
+        let is_stranger = case.around.holder(case.header.source).is_none();
+        return is_stranger.then(|| case.finding(Kind::DhcpSpoofing, claimed, 1));
     }
     let of_another = |owner: &&Known| owner.mac.is_some_and(|mac| mac != case.header.source);
-    if let Some(owner) = message.held.and_then(|held| case.around.owner(held.into())).filter(of_another) {
+    let held = message.held.and_then(|held| case.around.owner(held.into()));
+    if let Some(owner) = case.around.holder(message.hardware).or(held).filter(of_another) {
         return Some(case.finding(Kind::DhcpSpoofing, owner.party(None), 1));
     }
-    if message.hardware != case.header.source {
-        let owner = case.around.holder(message.hardware);
-        let claimed = owner.map_or_else(Party::default, |owner| owner.party(None));
-        let finding = case.finding(Kind::DhcpSpoofing, claimed, if owner.is_some() { 1 } else { SOME });
-        return Some(Finding { crowd: Some(MANY), ..finding });
-    }
-    if case.around.known_are_sealed && case.around.holder(case.header.source).is_some() {
-        return None;
-    }
-    // Guests ask so as well, each of them now and then.
+    let finding = || case.finding(Kind::DhcpSpoofing, Party::default(), SOME);
+    (message.hardware != case.header.source).then(|| Finding { crowd: Some(MANY), ..finding() })
+}
+
+/// Questions to a DHCP server. Guests put them as well, each of them now and then.
+fn of_questions(case: &Case<'_>, payload: &[u8]) -> Option<Finding> {
+    let (_, to) = ports(payload)?;
+    ClientMessage::parse(payload.get(UDP_HEADER_LEN..)?).filter(|_| to == DHCP_SERVER_PORTS[0])?;
     let finding = case.finding(Kind::Flood, Party::default(), MANY);
     Some(Finding { crowd: Some(GUESTS), ..finding })
 }
@@ -306,10 +320,14 @@ impl ClientMessage {
     }
 }
 
-/// A packet in clear with the address of somebody who seals, from another card.
+/// A packet in clear with the address of somebody who seals, from another card. An address that is
+/// made from his hardware address may be of another network, from where a router brings it.
 fn of_spoof(case: &Case<'_>) -> Option<Finding> {
     let ip = network_source(case.bytes).filter(|_| case.around.known_are_sealed)?;
-    let owner = case.around.owner(ip).filter(|owner| owner.mac.is_some_and(|mac| mac != case.header.source))?;
+    let is_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let is_his = |owner: &&Known| is_local || owner.addresses.contains(&ip);
+    let is_from_another = |owner: &&Known| owner.mac.is_some_and(|mac| mac != case.header.source);
+    let owner = case.around.owner(ip).filter(is_his).filter(is_from_another)?;
     Some(case.finding(Kind::SpoofedSource, owner.party(Some(ip)), SOME))
 }
 

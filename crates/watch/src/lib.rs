@@ -5,8 +5,9 @@
 //! kind, source and claim is one attack that opens, grows, and closes after a quiet time.
 //!
 //! Strangers are no attackers. A frame in clear of a host that is not guarded, for its own address, says
-//! nothing bad, however often it comes; what counts is a claim on what somebody else is known to have, and
-//! what no honest host ever sends. Everything is bounded, whatever is sent.
+//! nothing bad, however often it comes; only questions to a DHCP server can be a flood. What counts is a
+//! claim on what somebody else is known to have, and what no honest host ever sends, or never so much of.
+//! Everything is bounded, whatever is sent.
 
 pub mod around;
 pub mod attacks;

@@ -242,6 +242,7 @@ fn each_kind_is_told_from_the_others() {
         (DropReason::DhcpChaddr, dhcp(LIAR, mac(0x77), nothing, nothing), 9, Kind::DhcpSpoofing),
         (DropReason::Unsealed, dhcp(LIAR, OWNER, nothing, nothing), 1, Kind::DhcpSpoofing),
         (DropReason::DhcpUnsigned, dhcp(LIAR, LIAR, ip(11), nothing), 1, Kind::DhcpSpoofing),
+        (DropReason::Unsealed, udp(LIAR, ip(66), (67, 68)), 1, Kind::RogueDhcp),
         (DropReason::DhcpRelay, dhcp(LIAR, LIAR, nothing, ip(66)), 1, Kind::DhcpSpoofing),
         (DropReason::Unsealed, dhcp(LIAR, LIAR, nothing, ip(66)), 1, Kind::DhcpSpoofing),
         (DropReason::Unsealed, dhcp(LIAR, LIAR, nothing, nothing), 40, Kind::Flood),
@@ -284,12 +285,12 @@ fn a_flood_of_made_up_hosts_is_one_attack_of_several() {
     let nothing = Ipv4Addr::UNSPECIFIED;
     let card = |number: u32| MacAddress([6, 0, 0, 0, (number >> 8) as u8, number as u8]);
     let reply = |number| arp(VICTIM, card(number), Operation::Reply, Ipv4Addr::from(0x0a00_0000 + number), ip(10));
-    let question = |number| dhcp(card(number), card(number), nothing, nothing);
+    let question = |number| dhcp(card(number), MacAddress([8, 0, 0, 0, 0, number as u8]), nothing, nothing);
     let handshake = |number| frame(VICTIM, card(number), EtherType::CLL, &[5; 40]);
     type MadeUp<'a> = &'a dyn Fn(u32) -> Vec<u8>;
     let cases: [(DropReason, MadeUp<'_>, Kind); 3] = [
         (DropReason::PlainArp, &reply, Kind::ArpSpoofing),
-        (DropReason::Unsealed, &question, Kind::Flood),
+        (DropReason::Unsealed, &question, Kind::DhcpSpoofing),
         (DropReason::HandshakeSiteMac, &handshake, Kind::Flood),
     ];
     for (reason, made_up, kind) in cases {
@@ -309,6 +310,98 @@ fn a_flood_of_made_up_hosts_is_one_attack_of_several() {
         }
         assert!(slow.told.is_empty(), "{}: {:?}", reason.word(), slow.told);
     }
+}
+
+#[test]
+fn a_flood_in_many_names_from_one_card_names_the_card() {
+    let mut scene = Scene::new();
+    for number in 0..1000 {
+        let name = Ipv4Addr::from(0x0a00_0000 + number);
+        scene.drop(DropReason::PlainArp, &arp(VICTIM, LIAR, Operation::Reply, name, ip(10)));
+    }
+    scene.pass(2);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.is_sum), (Kind::ArpSpoofing, true));
+    assert_eq!(attack.source.mac, Some(HardwareAddress(LIAR.0)));
+}
+
+/// Each reason has a bound of its own: what is below each is no flood in the sum.
+#[test]
+fn what_comes_for_several_reasons_is_not_added_up() {
+    let mut scene = Scene::new();
+    for second in 0..60_u8 {
+        for number in 0..20 {
+            let card = MacAddress([6, 1, 0, 0, second, number]);
+            scene.drop(DropReason::GroupUnasked, &frame(VICTIM, card, EtherType::CLL, &[8; 40]));
+            scene.drop(DropReason::HandshakeSiteMac, &frame(VICTIM, card, EtherType::CLL, &[9; 40]));
+            scene.drop(DropReason::Unsealed, &dhcp(card, card, Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED));
+        }
+        scene.pass(1);
+    }
+    assert!(scene.told.is_empty(), "{:?}", scene.told);
+}
+
+#[test]
+fn a_liar_that_is_seen_again_after_a_pause_is_told() {
+    let mut scene = Scene::new();
+    let lie = arp(VICTIM, LIAR, Operation::Reply, ip(12), ip(10));
+    scene.drop(DropReason::PlainArp, &lie);
+    scene.pass(11);
+    scene.drop(DropReason::PlainArp, &lie);
+    scene.pass(1);
+    assert_eq!(scene.opened().len(), 1, "{:?}", scene.told);
+    // One question an hour ago does not hide a flood of them.
+    let mut scene = Scene::new();
+    let question = dhcp(LIAR, LIAR, Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+    scene.drop(DropReason::Unsealed, &question);
+    scene.pass(50);
+    for _ in 0..3 {
+        (0..20).for_each(|_| scene.drop(DropReason::Unsealed, &question));
+        scene.pass(1);
+    }
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.source.mac), (Kind::Flood, Some(HardwareAddress(LIAR.0))));
+}
+
+/// The first question of a card is its own; what it says later in other names is judged by itself.
+#[test]
+fn an_honest_question_hides_no_other() {
+    let mut scene = Scene::new();
+    let nothing = Ipv4Addr::UNSPECIFIED;
+    scene.drop(DropReason::Unsealed, &dhcp(LIAR, LIAR, nothing, nothing));
+    (0..20).for_each(|last| scene.drop(DropReason::Unsealed, &dhcp(LIAR, mac(0x70 + last), nothing, nothing)));
+    scene.pass(1);
+    let kinds: Vec<Kind> = scene.opened().iter().map(|record| record.kind).collect();
+    assert_eq!(kinds, [Kind::DhcpSpoofing]);
+}
+
+#[test]
+fn what_belongs_to_another_vlan_is_no_lie_here() {
+    let mut scene = Scene::new();
+    let own = |bytes: &mut Vec<u8>| bytes[..6].copy_from_slice(&VICTIM.0);
+    for _ in 0..20 {
+        scene.drop(DropReason::Vlan, &udp(LIAR, ip(66), (67, 68)));
+        scene.drop(DropReason::Vlan, &arp(MacAddress::BROADCAST, LIAR, Operation::Reply, ip(11), ip(11)));
+        scene.drop(DropReason::Vlan, &udp(LIAR, ip(11), (9, 9)));
+    }
+    scene.pass(1);
+    assert!(scene.told.is_empty(), "{:?}", scene.told);
+    // What is for this card alone is no frame of another network.
+    let mut hidden = udp(LIAR, ip(11), (9, 9));
+    own(&mut hidden);
+    (0..9).for_each(|_| scene.drop(DropReason::Vlan, &hidden));
+    scene.pass(1);
+    assert_eq!(scene.opened()[0].kind, Kind::SpoofedSource, "{:?}", scene.told);
+}
+
+#[test]
+fn who_wants_the_packets_of_another_is_known_by_the_address_that_gets_them() {
+    let mut scene = Scene::new();
+    let mut lie = arp(VICTIM, LIAR, Operation::Reply, ip(11), ip(10));
+    lie[6..12].copy_from_slice(&mac(0x99).0);
+    scene.drop(DropReason::ArpSource, &lie);
+    scene.pass(1);
+    assert_eq!(scene.opened()[0].source.mac, Some(HardwareAddress(LIAR.0)), "{:?}", scene.told);
 }
 
 #[test]

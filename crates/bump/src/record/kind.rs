@@ -83,8 +83,8 @@ kinds! {
          back to clear, `ringwall host forget` it.";
     IdentityTwice, "identity-in-use-twice", Error,
         "{source} speaks for an address of {claimed}, which another host has; told to {target}.",
-        "Two enrolled hosts use one address, or one of them lies: see `ringwall peers` on both, \
-         and revoke the one that should not.";
+        "Two enrolled hosts use one address, one forwards for the other without the role router, or \
+         one of them lies: see `ringwall peers` on both, and revoke the one that should not.";
     Replay, "replay", Warning,
         "{source} repeats frames that were delivered before, in the name of {claimed}; told to {target}.",
         "Nothing was believed twice. Look for a loop between switches first, then for the machine that records.";
@@ -95,7 +95,7 @@ kinds! {
     SpoofedSource, "spoofed-source", Warning,
         "{source} sends packets with a source address that is not its own, {claimed}; told to {target}.",
         "All were dropped. Find who sends them by the hardware address; at a gateway that is the one of \
-         the last router.";
+         the last router. A second, unguarded card of the same host looks the same.";
     Evasion, "evasion", Warning,
         "{source} sends overlapping parts with different bytes as {claimed}, so that two readers \
          read differently; told to {target}.",
@@ -112,7 +112,8 @@ kinds! {
     DhcpSpoofing, "dhcp-spoofing", Warning,
         "{source} sends DHCP messages in the name of another client or relay, {claimed}; told to {target}.",
         "No lease was given or taken back for them. Find the switch port of the source. If it is your \
-         relay, list it in dhcp.relays; a repeater that changes the hardware address of its clients looks the same.";
+         relay, docs/manual/dhcp.md says how it is let in. A repeater that changes the hardware address of \
+         its clients looks the same.";
     Flood, "flood", Warning,
         "{source} sends messages faster than an honest host does, in the name of {claimed}; told to {target}.",
         "They are dropped by cheap checks, and known hosts are served. Find the switch port by the hardware \

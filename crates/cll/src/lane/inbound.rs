@@ -15,7 +15,7 @@ use crate::origin::{Claims, Passage};
 use crate::settings::{Settings, Weaken};
 
 impl Lane {
-    /// The rules for a frame of the wire, in order. `None` means that control decides.
+    /// The rules for a frame of the wire, in order. `None` means that its fate is entered elsewhere.
     pub(super) fn inbound(&mut self, now: Now, frame: &mut Frame<'_>, out: &mut Outputs<'_>) -> Option<Fate> {
         let Ok((header, _)) = Header::parse(frame.bytes) else { return Some(Fate::Dropped(DropReason::Runt)) };
         if header.source.is_group() {
@@ -61,7 +61,7 @@ impl Lane {
         }
     }
 
-    /// Opens a sealed frame and delivers what is in it; `None` means that control decides. Read the order as the order of
+    /// Opens a sealed frame and delivers what is in it; `None` means that its fate is entered elsewhere. Read the order as the order of
     /// cost.
     fn open(
         &mut self,
@@ -113,7 +113,9 @@ impl Lane {
                 }
                 claims
             }
-            Err(reason) if self.refuses_insider(now, header.source, reason, room, out.requests) => return Ok(None),
+            Err(reason) if self.refuses_insider(now, header.source, reason, (frame.bytes, room), out.requests) => {
+                return Ok(None);
+            }
             Err(_) => None,
         };
         self.clear.heard_sealed(header.source);
@@ -132,19 +134,21 @@ impl Lane {
         Ok(Some(Fate::Forwarded))
     }
 
-    /// Whether a peer may not seal what it has, and drops that. In whose name it speaks stands in what
-    /// was sealed and nowhere else, so that is the example.
+    /// Whether a peer may not seal what it has, and drops that. Where it speaks in another's name, that
+    /// name stands in what was sealed and nowhere else, so that is the example.
     fn refuses_insider(
         &mut self,
         now: Now,
         peer: MacAddress,
         reason: DropReason,
-        opened: &[u8],
+        (sealed, opened): (&[u8], &[u8]),
         requests: &mut Mailbox<Request>,
     ) -> bool {
         let excused = self.clear.excuse_insider(now, peer, reason, &mut self.ledger, requests);
         if let Err(reason) = excused {
-            self.ledger.settle(now.since_boot, Side::WIRE, Fate::Dropped(reason), opened);
+            let is_in_anothers_name = matches!(reason, DropReason::InnerSource | DropReason::InnerArp);
+            let example = if is_in_anothers_name { opened } else { sealed };
+            self.ledger.settle(now.since_boot, Side::WIRE, Fate::Dropped(reason), example);
         }
         excused.is_err()
     }

@@ -205,7 +205,8 @@ fn judge(attack: &Attack, guard: Guard, finding: &Finding) -> Outcome {
     let record = &finding.record;
     let listens = attack.reasons.is_empty();
     let noticed = listens || attack.reasons.iter().any(|&word| record.drops.contains_key(word));
-    let is_told = told::names_attacker(&record.told) || attack.anonymity(guard).is_some();
+    // A reason why nobody can be named is refuted by a record that names him.
+    let is_told = told::names_attacker(&record.told) != attack.anonymity(guard).is_some();
     if finding.struck == 0 {
         Outcome::Unproved
     } else if finding.reached {

@@ -24,12 +24,28 @@ pub(super) struct Players<'a> {
     pub(super) colours: Colours,
 }
 
-/// Removes a player's run, also when the player has panicked.
+/// Removes a player's run, also when the player has panicked. After a signal the clean-up removes all.
 struct Own(&'static Run);
+
+impl Own {
+    /// # Errors
+    /// Something could not be removed.
+    fn removed(self) -> Result<(), Failure> {
+        let left = self.sweep();
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Command { command: "the clean-up".to_owned(), said: format!("left behind: {}", left.join(", ")) })
+    }
+
+    fn sweep(&self) -> Vec<String> {
+        if cleanup::permit().is_ok() { cleanup::sweep(self.0) } else { Vec::new() }
+    }
+}
 
 impl Drop for Own {
     fn drop(&mut self) {
-        cleanup::report(&cleanup::sweep(self.0));
+        cleanup::report(&self.sweep());
     }
 }
 
@@ -71,9 +87,14 @@ impl Players<'_> {
         let site = self.site(own.0)?;
         let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(at) = next() {
-            self.play(at, own.0, site.as_ref(), rows)?;
+            let played = self.play(at, own.0, site.as_ref(), rows);
+            if played.is_err() {
+                // The others end with their rows.
+                while next().is_some() {}
+                return played;
+            }
         }
-        Ok(())
+        own.removed()
     }
 
     fn site(&self, run: &Run) -> Result<Option<Site>, Failure> {

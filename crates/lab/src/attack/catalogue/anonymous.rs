@@ -21,6 +21,14 @@ pub(super) const LISTENS: Anonymous = &both("it only listens");
 pub(super) const NOT_MET: Anonymous =
     &both("the victim has never met c, and an unguarded host asks for addresses so as well");
 
+/// What is answered is not dropped, so nobody looks at what it says.
+pub(super) const ANSWERED: Anonymous =
+    &both("the victim answers the question, believes nothing of it and drops nothing");
+
+/// The thief is the client in all that can be seen, or nobody.
+pub(super) const WITH_A_STOLEN_KEY: Anonymous =
+    &both("it sends as e, whose key it has, or with addresses that are made up");
+
 /// A host that signs still hears what unguarded hosts answer.
 pub(super) const BEYOND_THE_LAN: Anonymous =
     &[(Guard::Sarp, "the victim has asked, and an unguarded proxy answers for what is beyond the LAN so as well")];

@@ -97,7 +97,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["plain-arp", "arp-source"],
-        anonymous: SENT_AS_ANOTHER,
         strike: poisoning::other_ethernet_source,
         ..COMMON
     },
@@ -230,7 +229,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["sarp-unasked", "sarp-budget", "plain-arp"],
-        anonymous: SENT_AS_NOBODY,
         strike: signed::flood_of_strangers,
         ..COMMON
     },

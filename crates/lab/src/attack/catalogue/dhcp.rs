@@ -1,6 +1,6 @@
 //! Attacks 19 to 29: DHCP.
 
-use super::anonymous::{SENT_AS_ANOTHER, SENT_AS_NOBODY};
+use super::anonymous::{SENT_AS_ANOTHER, SENT_AS_NOBODY, WITH_A_STOLEN_KEY};
 use crate::attack::{Attack, LEASES, belief, dhcp, stolen_key};
 use crate::guard::{DHCP_CLIENT, Guard};
 use crate::net::Forwarding;
@@ -114,7 +114,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         forwarding: Forwarding::Hub,
         guards: &[Guard::Cll],
         reasons: &["dhcp-budget"],
-        anonymous: SENT_AS_ANOTHER,
+        anonymous: WITH_A_STOLEN_KEY,
         strike: stolen_key::endless_renewal,
         ..LEASES
     },
@@ -124,7 +124,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["tcpreplay"],
         guards: &[Guard::Cll],
         reasons: &["dhcp-tag", "dhcp-chaddr"],
-        anonymous: SENT_AS_ANOTHER,
+        anonymous: WITH_A_STOLEN_KEY,
         strike: stolen_key::others_leases,
         ..LEASES
     },

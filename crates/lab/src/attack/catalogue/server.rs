@@ -1,6 +1,6 @@
 //! Attack 59: on the key distributor of S-ARP.
 
-use super::anonymous::{NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
+use super::anonymous::{ANSWERED, SENT_AS_ANOTHER};
 use crate::attack::{Attack, COMMON, distributor, former_key};
 use crate::guard::{DISTRIBUTOR, Guard};
 use crate::net::Forwarding;
@@ -42,7 +42,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         weaken: &["site-mac"],
         victim: DISTRIBUTOR,
         reasons: &["sarp-request-check"],
-        anonymous: SENT_AS_NOBODY,
         strike: distributor::flood_of_questions,
         ..COMMON
     },
@@ -52,7 +51,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: &[Guard::Sarp],
         reasons: &["plain-arp", "answered"],
-        anonymous: NOT_MET,
+        anonymous: ANSWERED,
         strike: distributor::cut_off,
         ..COMMON
     },

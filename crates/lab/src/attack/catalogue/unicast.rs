@@ -13,7 +13,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["hping3", "scapy"],
         forwarding: Forwarding::Hub,
         reasons: &["unsealed"],
-        anonymous: SENT_AS_ANOTHER,
         strike: injection::spoofed_source,
         ..COMMON
     },
