@@ -201,10 +201,11 @@ impl Attack {
         self.anonymous.iter().find(|(under, _)| *under == guard).map(|(_, why)| *why)
     }
 
-    /// Whether it is about how much a machine bears, so that nothing else may load it.
+    /// Whether it sends as fast as it can, or is about how much a machine bears: nothing else may be
+    /// loaded by it, or load it.
     #[must_use]
     pub fn is_flood(&self) -> bool {
-        self.number == 58
+        matches!(self.number, 19 | 34 | 39 | 50 | 58)
     }
 
     /// Whether the attacker sits on the wire of host b.
