@@ -7,7 +7,7 @@ use std::thread;
 
 use super::terminal::Colours;
 use crate::attack::Attack;
-use crate::attack::scene::{self, Row};
+use crate::attack::scene::{self, Outcome, Row};
 use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{Guard, Site};
@@ -50,10 +50,10 @@ impl Drop for Own {
 }
 
 impl Players<'_> {
-    /// All rows, in their order: `jobs` of them at a time, and those alone that are about how much a
-    /// machine bears.
+    /// All rows, in their order: `jobs` of them at a time, and floods alone. What could not be proved
+    /// beside other rows is tried again alone; an attack that got through is not.
     pub(super) fn play_all(&self, run: &'static Run, jobs: usize) -> Result<Vec<Row>, Failure> {
-        let (alone, beside): (Vec<usize>, Vec<usize>) =
+        let (mut alone, beside): (Vec<usize>, Vec<usize>) =
             (0..self.plays.len()).partition(|&at| jobs == 1 || self.plays[at].0.is_flood());
         let rows = Mutex::new(vec![None; self.plays.len()]);
         let count = jobs.min(beside.len());
@@ -69,6 +69,10 @@ impl Players<'_> {
         if let Some(failure) = failures.into_iter().next() {
             return Err(failure);
         }
+        let is_unproved = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.outcome == Outcome::Unproved);
+        let played = rows.lock().unwrap_or_else(PoisonError::into_inner);
+        alone.extend((0..self.plays.len()).filter(|&at| is_unproved(&played[at])));
+        drop(played);
         let site = if alone.is_empty() { None } else { self.site(run)? };
         for at in alone {
             self.play(at, run, site.as_ref(), &rows)?;
