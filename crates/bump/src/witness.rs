@@ -131,8 +131,9 @@ fn hash(reason: DropReason, claim: &Claim) -> u64 {
 }
 
 /// Both hardware addresses and the type; of ARP the operation and the sender, of IP the source and
-/// what begins behind the header; to a DHCP server also the addresses that a client says are his. This crate reads no protocol: these are places of bytes, and a
-/// frame of another form is told from others less well, nothing else.
+/// what begins behind the header; to a DHCP server also the addresses that a client says are its own.
+/// This crate reads no protocol: these are places of bytes, and a frame of another form is told from
+/// others less well, nothing else.
 fn claim_of(bytes: &[u8]) -> Claim {
     let mut claim = [0; CLAIM_BYTES];
     let mut filled = 0;

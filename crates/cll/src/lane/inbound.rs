@@ -61,8 +61,8 @@ impl Lane {
         }
     }
 
-    /// Opens a sealed frame and delivers what is in it; `None` means that its fate is entered elsewhere. Read the order as the order of
-    /// cost.
+    /// Opens a sealed frame and delivers what is in it; `None` means that its fate is entered
+    /// elsewhere. Read the order as the order of cost.
     fn open(
         &mut self,
         now: Now,
