@@ -77,7 +77,7 @@ struct Common {
     /// Seed of everything that is drawn by chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many rows are played at a time; floods are played alone, and again what could not be proved beside others
+    /// How many rows are played at a time; floods are played alone, and again unguarded rows that were not proved
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     jobs: u8,
 }

@@ -122,9 +122,12 @@ impl Attacks {
         if crowd.count < limit {
             return;
         }
+        // Who sends as another card each time opens no more than these.
+        let is_full = self.open.iter().filter(|one| one.key.kind == kind).count() >= OF_KIND_MAX;
+        let source = crowd.source.filter(|_| !is_full);
         let mut sum = attack.clone();
         (sum.record.count, sum.record.first_ms) = (crowd.count, crowd.since_ms);
-        sum.stand_for_several(Key { kind, source: crowd.source, claim: Some(Claim::Several), reason: of_flood });
+        sum.stand_for_several(Key { kind, source, claim: Some(Claim::Several), reason: of_flood });
         self.open_one(sum);
     }
 

@@ -25,13 +25,14 @@ const UDP_HEADER_LEN: usize = 8;
 const SOME: u64 = 5;
 /// The same, where a loop or a late link makes a burst of them.
 const MANY: u64 = 32;
-/// Frames to all that the hosts of another site on the same LAN do not send in ten seconds.
+/// The same, where each honest host causes one as well.
+const VERY_MANY: u64 = 256;
+/// Announcements and repeated handshakes that the hosts of another site on the same LAN do not send in
+/// ten seconds.
 const OF_A_SITE: u64 = 1024;
 /// Questions to a DHCP server that all guests together do not put in ten seconds, after a power cut
 /// for instance.
 const GUESTS: u64 = 1024;
-/// The same, where each honest host causes one as well.
-const VERY_MANY: u64 = 256;
 
 /// What a frame tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +49,8 @@ pub struct Finding {
     pub reason: DropReason,
     /// How many such frames make an attack.
     pub threshold: u64,
-    /// How many frames of this kind within [`CROWD_MS`](crate::attacks::CROWD_MS) make one together,
-    /// whoever sends them. Where there is a number, those of one sender count in that time only.
+    /// How many frames of this kind and reason within [`CROWD_MS`](crate::attacks::CROWD_MS) make one
+    /// together, whoever sends them. Of a flood, those of one sender count in that time only.
     pub crowd: Option<u64>,
     /// The frame's beginning.
     pub sample: Vec<u8>,

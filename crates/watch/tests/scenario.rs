@@ -363,6 +363,19 @@ fn a_liar_that_is_seen_again_after_a_pause_is_told() {
     assert_eq!((attack.kind, attack.source.mac), (Kind::Flood, Some(HardwareAddress(LIAR.0))));
 }
 
+/// An hour that is there twice adds nothing up.
+#[test]
+fn a_clock_that_is_put_back_makes_no_flood() {
+    let mut attacks = attacks::Attacks::default();
+    let mut add = |at_ms| {
+        let finding = watch::judge::counted(DropReason::HandshakeSiteMac).expect("it is counted");
+        attacks.add(finding, 200, at_ms, at_ms);
+        attacks.turn(at_ms).len()
+    };
+    assert_eq!((add(START_MS), add(START_MS - 3_600_000)), (0, 0));
+    assert_eq!(add(START_MS - 3_599_000), 1, "two hundred more within the time are one");
+}
+
 /// The first question of a card is its own; what it says later in other names is judged by itself.
 #[test]
 fn an_honest_question_hides_no_other() {

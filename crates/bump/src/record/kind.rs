@@ -111,9 +111,9 @@ kinds! {
          by the hardware address, which is that of the last router; who provides that line can filter.";
     DhcpSpoofing, "dhcp-spoofing", Warning,
         "{source} sends DHCP messages in the name of another client or relay, {claimed}; told to {target}.",
-        "No lease was given or taken back for them. Find the switch port of the source. If it is your \
-         relay, docs/manual/dhcp.md says how it is let in. A repeater that changes the hardware address of \
-         its clients looks the same.";
+        "No lease was given or taken back for them. Find the switch port of the source. A relay \
+         of yours looks the same: mode sarp lists it in dhcp.relays, and mode cll carries none. So does a \
+         repeater that changes the hardware address of its clients.";
     Flood, "flood", Warning,
         "{source} sends messages faster than an honest host does, in the name of {claimed}; told to {target}.",
         "They are dropped by cheap checks, and known hosts are served. Find the switch port by the hardware \

@@ -50,8 +50,8 @@ impl Drop for Own {
 }
 
 impl Players<'_> {
-    /// All rows, in their order: `jobs` of them at a time, and floods alone. What could not be proved
-    /// beside other rows is tried again alone; an attack that got through is not.
+    /// All rows, in their order: `jobs` of them at a time, and floods alone. An attack without a guard
+    /// that could not be proved beside other rows is tried again alone; nothing behind a guard is.
     pub(super) fn play_all(&self, run: &'static Run, jobs: usize) -> Result<Vec<Row>, Failure> {
         let (mut alone, beside): (Vec<usize>, Vec<usize>) =
             (0..self.plays.len()).partition(|&at| jobs == 1 || self.plays[at].0.is_flood());
@@ -69,7 +69,9 @@ impl Players<'_> {
         if let Some(failure) = failures.into_iter().next() {
             return Err(failure);
         }
-        let is_unproved = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.outcome == Outcome::Unproved);
+        let is_unproved = |row: &Option<Row>| {
+            row.as_ref().is_some_and(|row| row.outcome == Outcome::Unproved && !row.guard.is_whole())
+        };
         let played = rows.lock().unwrap_or_else(PoisonError::into_inner);
         alone.extend((0..self.plays.len()).filter(|&at| is_unproved(&played[at])));
         drop(played);

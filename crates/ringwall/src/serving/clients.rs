@@ -10,7 +10,7 @@ use super::hurried::Hurried;
 use super::listener::{Client, Listener, Who};
 use super::locked;
 
-/// How long one that is turned away may take.
+/// How long one that is turned away may take to speak, and to hear why.
 const REFUSAL_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// So many at one time, and of one address or account a part of them: nobody takes all.
