@@ -524,6 +524,12 @@ impl Ledger {
         self.settle(now, from, fate, bytes);
     }
 
+    /// Enters what was sealed in a frame that is dropped as a sighting. The frame itself is settled as
+    /// any other, and does not show what its sender says of itself.
+    pub fn expose(&mut self, now: Instant, from: Side, reason: DropReason, opened: &[u8]) {
+        self.witness.see(now, from, reason, opened);
+    }
+
     /// Enters a frame that this bump made itself.
     pub fn make(&mut self, to: Side) {
         point();

@@ -180,6 +180,14 @@ fn what_a_frame_says_of_its_sender_agrees_with_the_certificate() {
             (1, 1)
         );
         assert!(lan.hosts[host].delivered.is_empty());
+        // Whose name was used is seen in what was sealed only.
+        let opened = |reason, ethertype: EtherType| {
+            let is_it =
+                |seen: &&bump::Sighting| seen.reason == reason && seen.head[12..14] == ethertype.0.to_be_bytes();
+            lan.hosts[host].ledger().sightings().filter(is_it).map(|seen| seen.head.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(opened(DropReason::InnerSource, EtherType::IPV4), [lie[..lie.len().min(96)].to_vec()]);
+        assert_eq!(opened(DropReason::InnerArp, EtherType::ARP).len(), 1);
     }
 }
 

@@ -100,6 +100,22 @@ pub fn counted(reason: DropReason) -> Option<Finding> {
     })
 }
 
+/// What frames tell that were only counted, of which this one is a sample: the same, with a sender.
+pub(crate) fn sampled(reason: DropReason, sighting: &Sighting, around: &Around) -> Option<Finding> {
+    let counted = counted(reason)?;
+    let (header, _) = Header::parse(&sighting.head).ok()?;
+    let case = Case { reason, header, bytes: &sighting.head, around };
+    Some(Finding { crowd: counted.crowd, ..case.finding(counted.kind, Party::default(), counted.threshold) })
+}
+
+/// A message of ARP and the source of its frame.
+pub(crate) fn arp_of(bytes: &[u8]) -> Option<(MacAddress, Arp)> {
+    let (header, _) = Header::parse(bytes).ok()?;
+    let (ethertype, at) = layer::network_layer(bytes)?;
+    let message = bytes.get(at..).filter(|_| ethertype == EtherType::ARP)?;
+    Some((header.source, Arp::parse(message).ok()?))
+}
+
 /// Reasons that say by themselves what it was.
 fn sealed(reason: DropReason) -> Option<(Kind, u64)> {
     use DropReason as Why;
@@ -148,6 +164,8 @@ fn by_reason(case: &Case<'_>) -> Option<Finding> {
     let of_claim = match case.reason {
         DropReason::InnerSource => return of_insider(case),
         DropReason::SarpUnasked => of_arp(case),
+        // Of a frame to all the sealed one was kept as well, which does not show the claim.
+        DropReason::InnerArp if case.arp().is_none() => return None,
         _ => None,
     };
     if of_claim.is_some() {
@@ -341,9 +359,7 @@ fn of_clone(case: &Case<'_>) -> Option<Finding> {
 
 impl Case<'_> {
     fn arp(&self) -> Option<Arp> {
-        let (ethertype, at) = layer::network_layer(self.bytes)?;
-        let bytes = self.bytes.get(at..).filter(|_| ethertype == EtherType::ARP)?;
-        Arp::parse(bytes).ok()
+        arp_of(self.bytes).map(|(_, arp)| arp)
     }
 
     fn finding(&self, kind: Kind, claimed: Party, threshold: u64) -> Finding {

@@ -14,6 +14,7 @@ pub mod attacks;
 pub mod community;
 pub mod judge;
 mod packet;
+mod unasked;
 
 use std::collections::HashMap;
 
@@ -22,6 +23,7 @@ use bump::{DropReason, Instant, Ledger};
 
 pub use around::{Around, Known};
 use attacks::Attacks;
+use unasked::Unasked;
 
 /// Counts of sightings that are remembered from one look to the next; more than a ledger has places.
 const REMEMBERED_MAX: usize = 1024;
@@ -55,6 +57,7 @@ type Seen = (DropReason, Instant, u64);
 pub struct Watch {
     seen: HashMap<Seen, u64>,
     counted: HashMap<DropReason, u64>,
+    unasked: Unasked,
     attacks: Attacks,
 }
 
@@ -74,12 +77,16 @@ impl Watch {
             if more == 0 {
                 continue;
             }
+            self.unasked.see(look.now, sighting, more);
             if let Some(finding) = judge::frame(sighting, look.around) {
                 self.attacks.add(finding, more, look.unix_ms_of(sighting.first), look.unix_ms_of(sighting.last));
             }
         }
         self.seen = seen;
         self.look_at_counters(look, &told);
+        if let Some((finding, count)) = self.unasked.judge(look.now, look.around) {
+            self.attacks.add(finding, count, look.unix_ms, look.unix_ms);
+        }
         self.attacks.turn(look.unix_ms)
     }
 
@@ -92,7 +99,9 @@ impl Watch {
             if unseen == 0 {
                 continue;
             }
-            if let Some(finding) = judge::counted(*reason) {
+            if *reason == DropReason::SarpUnasked {
+                self.unasked.count(look.now, unseen);
+            } else if let Some(finding) = judge::counted(*reason) {
                 self.attacks.add(finding, unseen, look.unix_ms, look.unix_ms);
             }
         }

@@ -451,6 +451,64 @@ fn what_was_only_counted_has_no_source_and_strangers_that_were_only_counted_are_
 }
 
 #[test]
+fn a_lie_in_a_frame_to_all_is_one_attack_with_its_claim() {
+    let mut scene = Scene::new();
+    let sealed = frame(MacAddress::BROADCAST, LIAR, EtherType::CLL, &[7; 60]);
+    scene.drop(DropReason::InnerArp, &sealed);
+    let opened = arp(MacAddress::BROADCAST, LIAR, Operation::Reply, ip(11), ip(10));
+    scene.ledger.expose(scene.now, Side::WIRE, DropReason::InnerArp, &opened);
+    scene.pass(1);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.claimed.ip), (Kind::ArpSpoofing, Some(ip(11).into())));
+    assert_eq!(attack.source.mac, Some(HardwareAddress(LIAR.0)));
+}
+
+/// A program in the kernel counts, and lets answers of these senders pass, which are dropped for
+/// this reason. Somebody looks in between. Who is told to flood, and with how much.
+fn counted(count: u64, reason: DropReason, sampled: &[MacAddress]) -> (Option<HardwareAddress>, u64) {
+    let mut scene = Scene::new();
+    scene.around.asks_in_clear = true;
+    for (last, source) in (1..).zip(sampled) {
+        scene.drop(reason, &arp(VICTIM, *source, Operation::Reply, Ipv4Addr::new(198, 51, 100, last), ip(10)));
+        scene.ledger.dropped[DropReason::SarpUnasked as usize] += count / sampled.len() as u64;
+        scene.look();
+    }
+    scene.ledger.dropped[DropReason::SarpUnasked as usize] += count % sampled.len().max(1) as u64;
+    if sampled.is_empty() {
+        scene.ledger.dropped[DropReason::SarpUnasked as usize] += count;
+    }
+    scene.pass(3);
+    let open = scene.watch.open();
+    let [attack] = &open[..] else { panic!("{open:?}") };
+    assert_eq!(attack.kind, Kind::Flood);
+    (attack.source.mac, attack.count)
+}
+
+#[test]
+fn what_was_only_counted_is_his_of_whom_all_samples_are() {
+    let liar = Some(HardwareAddress(LIAR.0));
+    let unasked = DropReason::SarpUnasked;
+    assert_eq!(counted(1000, unasked, &[LIAR; 8]), (liar, 1008));
+    assert_eq!(counted(1000, DropReason::PlainArp, &[LIAR; 8]), (liar, 1000), "the daemon has another reason");
+    assert_eq!(counted(1000, unasked, &[LIAR; 4]).0, None, "four frames may be anybody's");
+    assert_eq!(counted(1000, unasked, &[LIAR, LIAR, LIAR, LIAR, LIAR, OWNER]).0, None, "two talk");
+    assert_eq!(counted(1000, DropReason::PlainArp, &[OWNER, LIAR, OWNER, OWNER, OWNER, OWNER]).0, None);
+    assert_eq!(counted(1000, unasked, &[]), (None, 1000));
+}
+
+#[test]
+fn only_what_the_kernel_samples_has_the_sender_of_samples() {
+    let mut scene = Scene::new();
+    for number in 0..8 {
+        scene.drop(DropReason::BadSpin, &frame(VICTIM, OWNER, EtherType::CLL, &[number; 60]));
+    }
+    scene.ledger.dropped[DropReason::BadSpin as usize] += 1000;
+    scene.pass(3);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.source.mac), (Kind::ForgedSealed, None));
+}
+
+#[test]
 fn a_scan_in_every_name_and_a_flood_from_every_card_stay_few_records() {
     let mut scene = Scene::new();
     for last in 1..=250 {

@@ -146,8 +146,7 @@ impl Lane {
     ) -> bool {
         let excused = self.clear.excuse_insider(now, peer, reason, &mut self.ledger, requests);
         if let Err(reason) = excused {
-            let is_in_anothers_name = matches!(reason, DropReason::InnerSource | DropReason::InnerArp);
-            let example = if is_in_anothers_name { opened } else { sealed };
+            let example = if speaks_for_another(reason) { opened } else { sealed };
             self.ledger.settle(now.since_boot, Side::WIRE, Fate::Dropped(reason), example);
         }
         excused.is_err()
@@ -161,6 +160,11 @@ impl Lane {
         });
         out.ask_control(Request::Claim(Box::new(claim)))
     }
+}
+
+/// Whether a sealed frame was dropped for the name in which it speaks.
+pub(crate) fn speaks_for_another(reason: DropReason) -> bool {
+    matches!(reason, DropReason::InnerSource | DropReason::InnerArp)
 }
 
 /// What was opened is for the link layer and not for the stack: a message, or nothing but that its sender lives.

@@ -32,6 +32,7 @@ use activities::Activities;
 use admitted::Admitted;
 use clear::Clear;
 use fit::Room;
+pub(crate) use inbound::speaks_for_another;
 use legacy::LegacyHosts;
 pub(crate) use outbound::not_for_groups;
 use receivers::Receivers;

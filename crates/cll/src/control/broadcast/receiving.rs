@@ -271,7 +271,13 @@ impl Receiving {
         let passage = sender.origin.check_packet(ethertype, packet);
         let name = judges.peers.name_of(restored.source).unwrap_or(sender.certificate.name());
         let admitted = judges.addresses.admit_passage(call, (restored.source, name), passage);
-        call.excuse_insider(restored.source, admitted)?;
+        if let Err(reason) = call.excuse_insider(restored.source, admitted) {
+            if lane::speaks_for_another(reason) {
+                let opened = [&restored.emit()[..], payload].concat();
+                call.core.ledger.expose(call.now.since_boot, Side::WIRE, reason, &opened);
+            }
+            return Err(reason);
+        }
         if !sink::copy_parts(call.sink, Side::STACK, &[&restored.emit(), payload], 0, Meta::plain()) {
             return Err(DropReason::PortFull);
         }

@@ -33,10 +33,6 @@ pub(super) const WITH_A_STOLEN_KEY: Anonymous =
 pub(super) const BEYOND_THE_LAN: Anonymous =
     &[(Guard::Sarp, "the victim has asked, and an unguarded proxy answers for what is beyond the LAN so as well")];
 
-/// Where signed ARP is checked in the kernel.
-pub(super) const COUNTED: Anonymous =
-    &[(Guard::Sarp, "the kernel counts answers that nobody asked for and keeps no sample of them")];
-
 /// Nothing tells it from a device that the manager has put there.
 pub(super) const AS_A_SWITCH: Anonymous = &both("a switch of the LAN sends the same messages");
 

@@ -1,6 +1,6 @@
 //! Attacks 1 to 18: ARP, and what takes its place.
 
-use super::anonymous::{AS_A_ROUTER, BEYOND_THE_LAN, COUNTED, NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
+use super::anonymous::{AS_A_ROUTER, BEYOND_THE_LAN, NOT_MET, SENT_AS_ANOTHER, SENT_AS_NOBODY};
 use crate::attack::{
     Attack, BOTH, COMMON, Untried, cloning, conflict, handshake, insider, poisoning, signed, strangers,
 };
@@ -229,7 +229,6 @@ pub(super) const ATTACKS: &[Attack] = &[
         tools: &["scapy"],
         guards: BOTH,
         reasons: &["sarp-unasked", "sarp-budget", "plain-arp"],
-        anonymous: COUNTED,
         strike: signed::flood_of_strangers,
         ..COMMON
     },
