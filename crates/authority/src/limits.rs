@@ -142,6 +142,11 @@ pub const ETCD_REQUEST_TIMEOUT: Duration = Duration::from_millis(1500);
 /// question has failed, with three that are gone no time.
 pub const ETCD_ROUNDS: usize = 2;
 
+/// How long a cluster that did not serve is left alone: longer than one request takes, so one is
+/// under way at a time. A distributor's hosts ask another distributor meanwhile.
+pub const ETCD_PAUSE: Duration = Duration::from_secs(2);
+const _: () = assert!(ETCD_PAUSE.as_millis() > ETCD_REQUEST_TIMEOUT.as_millis());
+
 /// How often a change is tried anew because others were faster. Each time one of them was, so only more distributors than
 /// any site has would come to the end of it.
 pub const ETCD_ATTEMPTS: usize = 64;

@@ -18,6 +18,7 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Timeout};
 
 use super::access::Access;
+use super::breaker::Tries;
 use super::message::{Outcome, Refusal, Transaction};
 use crate::files;
 use crate::limits::{ETCD_CONNECT_TIMEOUT, ETCD_REQUEST_TIMEOUT, ETCD_ROUNDS, MAX_ETCD_ANSWER_LEN};
@@ -95,11 +96,13 @@ impl Client {
     }
 
     /// Asks until a member answers.
-    pub(super) fn ask(&self, question: &Transaction) -> Result<Outcome, Trouble> {
+    pub(super) fn ask(&self, question: &Transaction, tries: Tries) -> Result<Outcome, Trouble> {
+        let (first, count) = (self.answered_last.load(Ordering::Relaxed), self.members.len());
+        let (rounds, asked) = if tries == Tries::One { (1, 1) } else { (ETCD_ROUNDS, count) };
         let mut reasons = Vec::new();
-        for _ in 0..ETCD_ROUNDS {
+        for _ in 0..rounds {
             reasons.clear();
-            for at in self.order() {
+            for at in self.order().take(asked) {
                 match self.send(question, at) {
                     Single::Answer(outcome) => return Ok(outcome),
                     Single::Refused(trouble) => return Err(trouble),
@@ -107,6 +110,8 @@ impl Client {
                 }
             }
         }
+        // Whoever asks next had better begin with another member.
+        self.answered_last.store((first + 1) % count, Ordering::Relaxed);
         Err(Trouble::Unreachable(reasons.join(", ")))
     }
 
@@ -154,9 +159,11 @@ impl Client {
         if status != 200 {
             return of_status(member, status, &bytes);
         }
-        self.answered_last.store(at, Ordering::Relaxed);
         match serde_json::from_slice(&bytes) {
-            Ok(answer) => Single::Answer(answer),
+            Ok(answer) => {
+                self.answered_last.store(at, Ordering::Relaxed);
+                Single::Answer(answer)
+            }
             Err(error) => Single::NoAnswer(format!("{member} answers what etcd does not: {error}")),
         }
     }

@@ -17,6 +17,7 @@
 //! of each of its addresses, so a change that compares such a key has seen who holds that address.
 
 mod access;
+mod breaker;
 mod client;
 mod enrolments;
 mod entry;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wire::MacAddress;
 
+use self::breaker::{Breaker, Tries};
 use self::client::{Client, Trouble};
 use self::entry::{from_json, to_json};
 use self::snapshot::Snapshot;
@@ -47,10 +49,12 @@ const VERSION: i64 = 1;
 /// Holds the number that the next host gets.
 const NEXT: &str = "next";
 
-/// A repository in a cluster. Its clones share connections, and which member answered last.
+/// A repository in a cluster. Its clones share connections, which member answered last, and whether any
+/// did.
 #[derive(Clone, Debug)]
 pub struct EtcdStore {
     client: Arc<Client>,
+    breaker: Arc<Breaker>,
     /// What all keys begin with.
     prefix: String,
     /// The cluster, for errors.
@@ -77,7 +81,8 @@ impl EtcdStore {
         access.check().map_err(|bad| StoreError::BadAccess(format!("{bad}; {}", bad.remedy())))?;
         let place = format!("etcd at {}", access.members.join(", "));
         let prefix = format!("/ringwall/{site}/");
-        Ok(EtcdStore { client: Arc::new(Client::new(access)?), prefix, place, turn: Arc::default() })
+        let (client, breaker) = (Arc::new(Client::new(access)?), Arc::default());
+        Ok(EtcdStore { client, breaker, prefix, place, turn: Arc::default() })
     }
 
     /// Asks whether the cluster can be reached and holds the site's repository.
@@ -125,11 +130,15 @@ impl EtcdStore {
 
     /// Answers from one state of the repository.
     fn read<T>(&self, question: impl Fn(&mut Snapshot<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let answers = (0..ETCD_LOST_ANSWERS).map(|_| question(&mut Snapshot::new(self)));
-        // A state is cleared away under a question only if it is asked slowly or the cluster keeps nothing.
-        let is_final = |outcome: &Result<T, StoreError>| !matches!(outcome, Err(StoreError::Busy));
-        let mut answers = answers.filter(is_final);
-        answers.next().unwrap_or(Err(StoreError::Busy)).map_err(|error| self.with_place(error))
+        let answered = self.breaker.carry_out(|mut tries| {
+            let mut next_tries = || std::mem::replace(&mut tries, Tries::All);
+            let answers = (0..ETCD_LOST_ANSWERS).map(|_| question(&mut Snapshot::new(self, next_tries())));
+            // A state is cleared away under a question only if it is asked slowly or the cluster keeps nothing.
+            let is_final = |outcome: &Result<T, StoreError>| !matches!(outcome, Err(StoreError::Busy));
+            let mut answers = answers.filter(is_final);
+            answers.next().unwrap_or(Err(StoreError::Busy))
+        });
+        answered.map_err(|error| self.with_place(error))
     }
 
     /// Makes the change that `decide` writes, whole and on exactly the state that `decide` saw, or not at all.
@@ -139,18 +148,20 @@ impl EtcdStore {
         decide: impl Fn(&mut Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.attempt(again, decide).map_err(|error| self.with_place(error))
+        let changed = self.breaker.carry_out(|tries| self.attempt(tries, again, decide));
+        changed.map_err(|error| self.with_place(error))
     }
 
     fn attempt<T>(
         &self,
+        mut tries: Tries,
         again: Again,
         decide: impl Fn(&mut Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut lost: Option<(Snapshot<'_>, T)> = None;
         let mut lost_answers = 0;
         for _ in 0..ETCD_ATTEMPTS {
-            let mut snapshot = Snapshot::new(self);
+            let mut snapshot = Snapshot::new(self, std::mem::replace(&mut tries, Tries::All));
             if let Some((before, outcome)) = lost.take() {
                 if snapshot.holds(before.writes())? {
                     return Ok(outcome);

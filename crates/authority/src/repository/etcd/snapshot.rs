@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::breaker::Tries;
 use super::client::Trouble;
 use super::message::{Bytes, Compare, Outcome, Range, Step, Transaction, end_of};
 use super::{EtcdStore, FORM};
@@ -33,12 +34,14 @@ pub(super) struct Snapshot<'a> {
     seen: BTreeMap<String, Seen>,
     guards: BTreeSet<String>,
     writes: Writes,
+    /// Of the first question; later ones may ask all members.
+    tries: Tries,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(store: &'a EtcdStore) -> Self {
+    pub(super) fn new(store: &'a EtcdStore, tries: Tries) -> Self {
         let (seen, guards) = (BTreeMap::new(), BTreeSet::new());
-        Snapshot { store, revision: 0, seen, guards, writes: Writes::new() }
+        Snapshot { store, revision: 0, seen, guards, writes: Writes::new(), tries }
     }
 
     /// Reads all of `keys` that were not read before, as of the first question.
@@ -94,7 +97,9 @@ impl<'a> Snapshot<'a> {
     }
 
     fn ask(&mut self, steps: Vec<Step>) -> Result<Outcome, StoreError> {
-        let outcome = self.store.client.ask(&Transaction { success: steps, ..Transaction::default() })?;
+        let question = Transaction { success: steps, ..Transaction::default() };
+        let outcome = self.store.client.ask(&question, self.tries)?;
+        self.tries = Tries::All;
         if self.revision == 0 {
             self.revision = outcome.header.revision;
         }

@@ -17,10 +17,6 @@ use wire::sarp::enrolment::{Application, State};
 use super::config::{Akd, Keeper};
 use crate::failure::Failure;
 
-/// How long a cluster that could not be reached is left alone. Whoever asks meanwhile is not kept
-/// waiting behind one attempt after the other, and asks another distributor.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// How soon after a failure was told another one is, so that a repository that comes and goes does
 /// not fill the log.
 const QUIET: Duration = Duration::from_secs(10);
@@ -88,8 +84,6 @@ impl Told {
 
 #[derive(Debug, Default)]
 struct Trouble {
-    /// When the last attempt to reach the cluster came to nothing.
-    away_at: Option<Instant>,
     reading: Told,
     writing: Told,
 }
@@ -140,22 +134,17 @@ impl Repository {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the repository, unless it just could not be reached.
+    /// Asks the repository, and tells the log when it begins to fail and when it serves again.
     fn ask<T>(
         &self,
         purpose: Purpose,
         question: impl FnOnce(&dyn Store) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.trouble().away_at.is_some_and(|away_at| away_at.elapsed() < PAUSE) {
-            return Err(StoreError::Unreachable("it was not there a moment ago".to_owned()));
-        }
         let outcome = question(&*self.store);
         // What is wrong with what was asked says nothing about the repository; what is wrong with
         // that names its place.
         let failure = outcome.as_ref().err().filter(|error| matches!(error, StoreError::In(..)));
-        let is_away = failure.is_some_and(|error| matches!(error.reason(), StoreError::Unreachable(_)));
         let mut trouble = self.trouble();
-        trouble.away_at = is_away.then(Instant::now);
         let told = if purpose == Purpose::Read { &mut trouble.reading } else { &mut trouble.writing };
         match (told.note(failure.is_some()), failure) {
             (News::Fails, Some(error)) => tracing::error!("{}: {error}", purpose.failing()),
@@ -340,21 +329,17 @@ fn outcome(answer: Answer) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
     use authority::directory::Sharing;
     use authority::repository::{Enrolment, NewHost};
 
     use super::*;
 
-    /// A repository that is never there and counts how often it is asked.
-    struct Away(Arc<AtomicU32>, StoreError);
+    /// A repository that answers everything with this error.
+    struct Away(StoreError);
 
     impl Away {
         fn answer<T>(&self) -> Result<T, StoreError> {
-            self.0.fetch_add(1, Ordering::Relaxed);
-            Err(self.1.clone())
+            Err(self.0.clone())
         }
     }
 
@@ -401,27 +386,6 @@ mod tests {
         fn change_enrolment(&self, _: Option<&Enrolment>, _: Option<&Enrolment>) -> Result<bool, StoreError> {
             self.answer()
         }
-    }
-
-    /// Broke `ask` by not looking at the time of the last failure: each question was an attempt.
-    #[test]
-    fn a_cluster_that_is_away_is_left_alone_for_a_moment() {
-        let ip = Ipv4Addr::new(10, 0, 0, 1);
-        let asked_in_five = |error: StoreError| {
-            let asked = Arc::new(AtomicU32::new(0));
-            let store = Box::new(Away(Arc::clone(&asked), error));
-            let records = Repository::new(store, false, Clock::new());
-            for _ in 0..4 {
-                assert!(matches!(records.find(ip), Lookup::Failed));
-            }
-            // As if the moment were over.
-            records.trouble().away_at = None;
-            assert!(!records.replace(ip, &[1], RecordKey { algorithm: 1, key: &[2] }));
-            asked.load(Ordering::Relaxed)
-        };
-        assert_eq!(asked_in_five(StoreError::Unreachable("all".to_owned()).with_file("etcd".as_ref())), 2);
-        let busy = StoreError::Busy.with_file("hosts.db".as_ref());
-        assert_eq!(asked_in_five(busy), 5, "a file that is there is asked each time");
     }
 
     /// Broke `note` by not looking whether the trouble was told: each question was a line.
@@ -471,7 +435,7 @@ mod tests {
     /// repository's.
     #[test]
     fn what_a_host_may_not_have_is_no_trouble_of_the_repository() {
-        let store = Box::new(Away(Arc::default(), StoreError::NotGood(7)));
+        let store = Box::new(Away(StoreError::NotGood(7)));
         let records = Repository::new(store, true, Clock::new());
         assert_eq!(records.unbind(7, Ipv4Addr::new(10, 0, 0, 1)), Binding::Refused(Refusal::NotGood));
         assert!(records.trouble().writing.began_at.is_none());
