@@ -53,6 +53,9 @@ pub struct Args {
     /// Write a page with the rows and their evidence to this file, for a browser
     #[arg(long, value_name = "FILE", overrides_with = "page")]
     page: Option<PathBuf>,
+    /// Write what all daemons told of attacks to this file, as lines of Suricata's EVE
+    #[arg(long, value_name = "FILE")]
+    eve: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -94,18 +97,30 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     let rows = play_all(&plays, &args.common)?;
     print!("{}", table(&rows));
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&rows).map_err(|error| Failure::Unreadable(error.to_string()))?;
-        std::fs::write(path, text + "\n").map_err(Failure::file("writing", path))?;
-    }
-    if let Some(path) = &args.page {
-        std::fs::write(path, page::page(&rows)).map_err(Failure::file("writing", path))?;
-        println!("\nevidence of each row, for a browser: {}", path.display());
-    }
+    write_files(args, &rows)?;
     let is_good = rows.iter().all(Row::is_as_it_must_be);
     println!("\n{}", terminal::Colours::of_stdout().verdict(&verdict(&rows), is_good));
     println!("{} rows, {:.0} s", rows.len(), start.elapsed().as_secs_f64());
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The rows in the forms that `args` ask for.
+fn write_files(args: &Args, rows: &[Row]) -> Result<(), Failure> {
+    let write = |path: &PathBuf, text: String| std::fs::write(path, text).map_err(Failure::file("writing", path));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(rows).map_err(|error| Failure::Unreadable(error.to_string()))?;
+        write(path, text + "\n")?;
+    }
+    if let Some(path) = &args.page {
+        write(path, page::page(rows))?;
+        println!("\nevidence of each row, for a browser: {}", path.display());
+    }
+    if let Some(path) = &args.eve {
+        let text: String = rows.iter().map(|row| row.eve.as_str()).collect();
+        println!("\nlines of EVE by all daemons: {}, in {}", text.lines().count(), path.display());
+        write(path, text)?;
+    }
+    Ok(())
 }
 
 /// The attacks and guards that `args` ask for, by number.
@@ -216,7 +231,8 @@ mod tests {
     use super::*;
 
     fn row(attack: &str, guard: Guard, outcome: Outcome) -> Row {
-        Row { attack: attack.to_owned(), tool: "t".to_owned(), guard, outcome, evidence: format!("seen under {guard}") }
+        let evidence = format!("seen under {guard}");
+        Row { attack: attack.to_owned(), tool: "t".to_owned(), guard, outcome, evidence, eve: String::new() }
     }
 
     #[test]
@@ -264,6 +280,7 @@ mod tests {
             guard: Vec::new(),
             json: None,
             page: None,
+            eve: None,
             common: Common { ringwall: None, seed: 1, jobs: 1 },
         };
         let told = plays_of(&args).expect("plays");

@@ -53,7 +53,7 @@ fn with_takeover(text: String) -> String {
 }
 
 /// How long a daemon may take until it guards its interface.
-const READY_LIMIT: Duration = Duration::from_secs(15);
+const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// What guards the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -107,6 +107,8 @@ pub struct Setting<'a> {
     pub dhcp_lines: &'a str,
     /// Whether the keys of its site are those of the paper profile.
     pub paper: bool,
+    /// Whether its daemon writes attacks to [`Daemon::eve_file`].
+    pub eve: bool,
 }
 
 impl fmt::Display for Guard {
@@ -392,6 +394,9 @@ impl Site {
     }
 }
 
+/// A daemon's file of attacks, in its directory.
+const EVE: &str = "eve.json";
+
 /// The configuration file of a lab host.
 fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> String {
     let (identity, directory, weaken) = (identity.display(), directory.display(), setting.weaken);
@@ -407,6 +412,9 @@ fn configuration(identity: &Path, directory: &Path, setting: &Setting<'_>) -> St
          [cll]\nconfidentiality = {}\n{}\n\n[sarp]\n{}\n",
         !setting.readable, setting.cll_lines, setting.sarp_lines
     );
+    if setting.eve {
+        text.push_str(&format!("\n[records]\neve_file = \"{directory}/{EVE}\"\n"));
+    }
     if !setting.dhcp_lines.is_empty() {
         text.push_str(&format!("\n[dhcp]\n{}\n", setting.dhcp_lines));
     }
@@ -453,7 +461,7 @@ impl Daemon {
     /// Waits until it guards the interface.
     ///
     /// # Errors
-    /// It ends early, or is not ready within 15 s.
+    /// It ends early, or is not ready within a minute.
     pub fn await_ready(&mut self) -> Result<(), Failure> {
         let what = format!("the daemon of host {}", self.host.name);
         let mut process = self.process.take().ok_or_else(|| Failure::Usage(format!("{what} was not started")))?;
@@ -471,7 +479,7 @@ impl Daemon {
     /// of which a dozen at once would be more work than what they ask about.
     ///
     /// # Errors
-    /// It ends early, or does not listen within 15 s.
+    /// It ends early, or does not listen within a minute.
     pub fn await_socket(&mut self) -> Result<(), Failure> {
         let socket = self.log.with_file_name("run").join(format!("{INTERFACE}.sock"));
         let what = format!("the socket of the daemon of host {}", self.host.name);
@@ -545,6 +553,12 @@ impl Daemon {
         let mut counters = drops_in(&status)?;
         counters.insert(ANSWERED.to_owned(), status["frames"]["answered"].as_u64().unwrap_or(0));
         Ok(counters)
+    }
+
+    /// Where it writes its attacks as lines of EVE, if [`Setting::eve`] says so.
+    #[must_use]
+    pub fn eve_file(&self) -> PathBuf {
+        self.log.with_file_name(EVE)
     }
 
     /// What it wrote since its last start.

@@ -17,7 +17,7 @@ use wire::EtherType;
 use crate::attack::ready::{await_addresses, port, switch_ipv6_on};
 use crate::attack::told::{self, Told};
 use crate::attack::{Attack, Network, PYTHON};
-use crate::cleanup::Run;
+use crate::cleanup::{self, Run};
 use crate::failure::Failure;
 use crate::guard::{DHCP_CLIENT, DHCP_SERVER, DISTRIBUTOR, Daemon, Guard, Setting, Site, is_in_place};
 use crate::hindrance::refused_calls;
@@ -84,6 +84,9 @@ pub struct Row {
     pub outcome: Outcome,
     /// What was seen.
     pub evidence: String,
+    /// What the daemons wrote of attacks, as lines of EVE.
+    #[serde(skip)]
+    pub eve: String,
 }
 
 impl Row {
@@ -185,16 +188,22 @@ pub fn play(attack: &Attack, guard: Guard, run: &Run, site: Option<&Site>, seed:
         guard,
         outcome,
         evidence,
+        eve: String::new(),
     };
     if let Some(untried) = attack.untried.iter().find(|untried| untried.guard == guard) {
         return Ok(row(untried.outcome, untried.because.to_owned()));
     }
     if let Some(tool) = attack.missing_tool() {
+        // A probe that was interrupted has found nothing, either.
+        drop(cleanup::permit()?);
         return Ok(row(Outcome::Skipped, format!("{tool} is not installed")));
     }
-    let struck = Scene::set(attack, guard, run, site, seed).and_then(|mut scene| (attack.strike)(&mut scene));
+    let struck = Scene::set(attack, guard, run, site, seed).and_then(|mut scene| {
+        let finding = (attack.strike)(&mut scene)?;
+        Ok((finding, scene.end()))
+    });
     match struck {
-        Ok(finding) => Ok(row(judge(attack, guard, &finding), evidence(attack, guard, &finding))),
+        Ok((finding, eve)) => Ok(Row { eve, ..row(judge(attack, guard, &finding), evidence(attack, guard, &finding)) }),
         Err(Failure::Interrupted) => Err(Failure::Interrupted),
         Err(Failure::NotTestable(because)) => Ok(row(Outcome::NotTestable, because)),
         Err(failure) => Ok(row(Outcome::Unproved, failure.to_string())),
@@ -289,10 +298,21 @@ impl<'a> Scene<'a> {
                 sarp_lines,
                 dhcp_lines,
                 paper: false,
+                eve: true,
             };
             self.daemons.push(site.guard(&self.lan, host, &setting)?);
         }
         self.daemons.iter_mut().try_for_each(Daemon::await_ready)
+    }
+
+    /// Ends the daemons. What they wrote of attacks, as whole lines of EVE; nothing of a daemon that had
+    /// none to tell of.
+    fn end(mut self) -> String {
+        let files: Vec<PathBuf> = self.daemons.iter().map(Daemon::eve_file).collect();
+        self.daemons.clear();
+        let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+        // Its recorder may still write when a daemon has ended.
+        texts.map(|text| text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()).collect()
     }
 
     /// Makes stacks write whole checksums, as on a wire between machines; otherwise a captured frame cannot be replayed.

@@ -89,6 +89,7 @@ mod tests {
             guard,
             outcome,
             evidence: evidence.to_owned(),
+            eve: String::new(),
         };
         let rows = [row(Guard::None, Outcome::Succeeded, "<b>"), row(Guard::Cll, Outcome::Unproved, "\"")];
         let page = page(&rows);
