@@ -27,7 +27,7 @@ const SCRIPTS: u64 = 200;
 /// Bytes of a stream, and of datagrams; the longer ones come in fragments.
 const STREAM_LEN: usize = 300_000;
 const DATAGRAM_LENS: [usize; 4] = [20, 1400, 4000, 9000];
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 /// The program as it is built beside this test, if it is.
 fn program(test: &str) -> Option<PathBuf> {

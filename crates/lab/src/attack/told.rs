@@ -10,8 +10,10 @@ use crate::failure::Failure;
 use crate::guard::Daemon;
 use crate::net::{Lan, process};
 
-/// How long a daemon may take from a dropped frame to the record that tells of it.
-const TOLD_WITHIN: Duration = Duration::from_millis(2500);
+/// How long a daemon may take from a dropped frame to the record of it, on a loaded machine.
+const TOLD_WITHIN: Duration = Duration::from_secs(15);
+/// The same, where no record may name the attacker and perhaps there is none.
+const TOLD_ANONYMOUSLY_WITHIN: Duration = Duration::from_millis(2500);
 /// Hosts from which attacks come.
 const ATTACKERS: [&str; 2] = ["m", "i"];
 
@@ -34,7 +36,8 @@ pub struct Told {
 /// A daemon does not answer.
 pub fn told(daemons: &[Daemon], lan: &Lan, is_anonymous: bool) -> Result<Vec<Told>, Failure> {
     let attackers: Vec<MacAddress> = ATTACKERS.iter().filter_map(|name| Some(lan.host(name).ok()?.mac)).collect();
-    let end = Instant::now() + TOLD_WITHIN;
+    let limit = if is_anonymous { TOLD_ANONYMOUSLY_WITHIN } else { TOLD_WITHIN };
+    let end = Instant::now() + limit;
     loop {
         let mut all = Vec::new();
         for daemon in daemons.iter().filter(|daemon| !ATTACKERS.contains(&daemon.host.name)) {

@@ -43,7 +43,7 @@ const ENTRY_LEN: usize = 4 + FRAME_MAX + 1;
 pub const FRAMES_MAX: usize = 1 << 15;
 /// What the process says when it is about to begin.
 const READY: &str = "ready";
-const READY_LIMIT: Duration = Duration::from_secs(10);
+const READY_LIMIT: Duration = Duration::from_secs(30);
 /// Steps of the attacker's scheduling class by which it stands behind everybody else.
 const NICENESS: &str = "19";
 

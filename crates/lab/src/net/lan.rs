@@ -21,7 +21,7 @@ const BRIDGE: &str = "bridge";
 /// Name of the bridge in it.
 const BRIDGE_INTERFACE: &str = "br0";
 /// How long a plain host may take to answer a first ping.
-const REACH_LIMIT: Duration = Duration::from_secs(15);
+const REACH_LIMIT: Duration = Duration::from_secs(30);
 
 /// Below the addresses of numbered hosts, servers and printers.
 const HOSTS_FROM: u8 = 130;
@@ -193,7 +193,7 @@ impl Lan {
     /// Lets the stacks of `one` and `other` find each other; returns how long the first answer took.
     ///
     /// # Errors
-    /// They do not within 15 s.
+    /// They do not within 30 s.
     pub fn acquaint(&self, one: &Host, other: &Host) -> Result<Duration, Failure> {
         talk::reach(&one.namespace, other.ip, REACH_LIMIT)
     }

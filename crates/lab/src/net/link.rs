@@ -35,7 +35,7 @@ pub const INNER: &str = "inner";
 pub const OUTER: &str = "outer";
 /// What the link says once every further frame will be carried.
 const READY: &str = "ready";
-const READY_LIMIT: Duration = Duration::from_secs(10);
+const READY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A host's port with the link in front of it.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// How often something awaited is looked at.
 const POLL: Duration = Duration::from_millis(10);
 /// How long a program that answers at once may take, with room for a loaded machine.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// How long a program may take to end after it was asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
@@ -34,7 +34,7 @@ pub struct Answer {
 /// Runs `command` to its end, with `input` on its standard input.
 ///
 /// # Errors
-/// It cannot be started or does not end within half a minute.
+/// It cannot be started or does not end within a minute.
 pub fn ask(mut command: Command, input: &[u8]) -> Result<Answer, Failure> {
     let label = label(&command);
     let scratch = || tempfile::tempfile().map_err(Failure::io("making a scratch file"));

@@ -26,7 +26,7 @@ pub const SPI_MAX: u32 = 0xc000_10ff;
 const PLUGINS: &str =
     "random nonce aes sha1 sha2 hmac kdf gmp curve25519 openssl kernel-libipsec kernel-netlink socket-default vici";
 /// How long the daemon may take until it answers.
-const READY_LIMIT: Duration = Duration::from_secs(10);
+const READY_LIMIT: Duration = Duration::from_secs(30);
 /// Where a packet of ESP in UDP over IPv4 has its SPI, in a frame; the sequence number follows.
 pub const SPI_AT: usize = 14 + 20 + 8;
 /// Where such a packet has the checksum of its UDP header.
@@ -90,7 +90,7 @@ impl Swan {
     /// Starts it on `host` for these tunnels, with its files in a directory below `directory`.
     ///
     /// # Errors
-    /// It cannot be started, or does not answer within 10 s.
+    /// It cannot be started, or does not answer within 30 s.
     pub fn start(directory: &Path, host: &Host, tunnels: &[Tunnel<'_>]) -> Result<Swan, Failure> {
         host.namespace.ip(&format!("address replace {}/32 dev lo", inner_address(host)))?;
         let directory = directory.join(format!("swan-{}", host.name));

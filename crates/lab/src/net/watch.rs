@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::net::{Frame, Namespace, Running, pcap, process};
 
 /// How long tcpdump may take to open its socket.
-const READY_LIMIT: Duration = Duration::from_secs(10);
+const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How long a frame may take from the interface into the file.
 const SETTLE: Duration = Duration::from_millis(150);
 /// What waits for a slow disk, in KiB, where no frame may be missing.

@@ -34,9 +34,9 @@ const PROGRAM_VARIABLE: &str = "RINGWALL_PROGRAM";
 /// Set for the long form of the tests that run for a time.
 const LONG_VARIABLE: &str = "RINGWALL_LONG";
 /// How long a daemon may take until it guards its interface, with room for a loaded machine.
-const READY_LIMIT: Duration = Duration::from_secs(15);
+const READY_LIMIT: Duration = Duration::from_secs(60);
 /// How long things may take that have no limit of their own.
-pub const SOON: Duration = Duration::from_secs(10);
+pub const SOON: Duration = Duration::from_secs(30);
 /// The tools that the tests cannot do without.
 const TOOLS: [&str; 6] = ["ip", "nsenter", "ping", "arping", "tcpdump", "nft"];
 

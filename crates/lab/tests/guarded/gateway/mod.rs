@@ -49,9 +49,9 @@ const TRUSTED_V6: &str = "fd00:6::1";
 /// The interface of either host.
 const HOST_INTERFACE: &str = "e0";
 /// How long the gateway may take until it carries frames, with room for a loaded machine.
-const READY_LIMIT: Duration = Duration::from_secs(15);
+const READY_LIMIT: Duration = Duration::from_secs(60);
 /// How long either end of a connection waits for the other.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two hosts and a gateway. Dropping it removes all of it.
 struct Path {
