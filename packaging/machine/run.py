@@ -446,7 +446,25 @@ class SignedArp(Case):
             attacks = machine.status()["attacks"]
             if [attack["source"]["mac"] for attack in attacks] != [attacker.MAC]:
                 raise Failed(f"{machine.name} tells of other attacks: {attacks}")
+            check_journal(machine, owner)
         self.row["forged_believed"] = 0
+
+
+def check_journal(machine, owner):
+    """Waits until the journal's warnings, read as JSON, have the attack in the name of `owner`, field by field."""
+    wanted = {"PRIORITY": "4", "SYSLOG_IDENTIFIER": "ringwall", "RINGWALL_KIND": "arp-spoofing",
+              "RINGWALL_PHASE": "opened", "RINGWALL_INTERFACE": machine.interface,
+              "RINGWALL_SOURCE_MAC": attacker.MAC, "RINGWALL_CLAIMED_IP": owner.ip}
+    end = time.monotonic() + 30
+    while True:
+        told = machine.must("journalctl -b -p warning -o json -t ringwall --no-pager")
+        entries = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+        if any(wanted.items() <= entry.items() for entry in entries):
+            return
+        if time.monotonic() > end:
+            found = [{key: entry.get(key) for key in wanted} for entry in entries]
+            raise Failed(f"{machine.name}: no warning in the journal has {wanted}: {found}")
+        time.sleep(1)
 
 
 class Package(Case):

@@ -15,8 +15,8 @@ use crate::stage::{Guarded, Outcome, Plan, SOON, Stage, perform, perform_bare, p
 const ADDRESS: &str = "127.0.0.1:9479";
 const PAGES: [&str; 9] =
     ["/", "/peers", "/map", "/attacks", "/drops", "/history", "/certificates", "/gateway", "/about"];
-/// Hosts beside these, so that a page has something to show.
-const OTHERS: [&str; 4] = ["c", "d", "e", "f"];
+/// Hosts beside these, so that a page has something to show: twelve on the LAN.
+const OTHERS: [&str; 9] = ["c", "d", "e", "f", "g", "h", "i", "j", "l"];
 /// Names the file of axe-core (npm package axe-core, `axe.min.js`).
 const AXE_VARIABLE: &str = "RINGWALL_AXE";
 /// Where pictures of the pages go, if anywhere.
