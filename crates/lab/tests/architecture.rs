@@ -478,6 +478,25 @@ fn every_dependency_has_its_reason() {
     assert_none(&gone, "lines in docs/decisions/dependencies.md for what is no dependency");
 }
 
+/// What differs is built twice, and `make test` waits for it.
+#[test]
+fn both_workspaces_build_dependencies_alike() {
+    let (ours, fuzz) = (read("Cargo.toml"), read("fuzz/Cargo.toml"));
+    let levels = |manifest: &str| -> BTreeMap<String, String> {
+        let parts = manifest.split("[profile.dev.package.").skip(1);
+        parts.filter_map(|part| part.split_once("]\n")).map(|(name, rest)| (name.to_owned(), line_of(rest))).collect()
+    };
+    let locked = read("fuzz/Cargo.lock");
+    let mut wanted = levels(&ours);
+    wanted.retain(|name, _| locked.contains(&format!("name = \"{name}\"\n")));
+    assert!(wanted.len() > 30, "{wanted:?}");
+    assert_eq!(levels(&fuzz), wanted);
+}
+
+fn line_of(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn nothing_is_left_unfinished_or_names_a_machine() {
     // Put together here, or this file would find itself.
