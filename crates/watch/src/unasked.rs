@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bump::{DropReason, Instant, Sighting};
+use bump::{DropReason, Instant, Side, Sighting};
 use wire::MacAddress;
 use wire::arp::Operation;
 
@@ -55,7 +55,8 @@ impl Unasked {
     }
 }
 
-/// The source of an answer by ARP.
+/// The source of an answer by ARP that came from the wire: what our own stack says is no sample.
 fn sender_of(sighting: &Sighting) -> Option<MacAddress> {
-    judge::arp_of(&sighting.head).filter(|(_, arp)| arp.operation == Operation::Reply).map(|(sender, _)| sender)
+    let (sender, arp) = judge::arp_of(&sighting.head).filter(|_| sighting.from == Side::WIRE)?;
+    (arp.operation == Operation::Reply).then_some(sender)
 }

@@ -497,6 +497,20 @@ fn what_was_only_counted_is_his_of_whom_all_samples_are() {
 }
 
 #[test]
+fn what_our_own_stack_says_is_no_sample() {
+    let mut scene = Scene::new();
+    let own = arp(OWNER, VICTIM, Operation::Reply, ip(10), ip(11));
+    for _ in 0..8 {
+        scene.ledger.receive(Side::STACK);
+        scene.ledger.settle(scene.now, Side::STACK, Fate::Dropped(DropReason::PortFull), &own);
+    }
+    scene.ledger.dropped[DropReason::SarpUnasked as usize] += 1000;
+    scene.pass(3);
+    let [attack] = scene.opened()[..] else { panic!("one attack: {:?}", scene.told) };
+    assert_eq!((attack.kind, attack.source.mac), (Kind::Flood, None));
+}
+
+#[test]
 fn only_what_the_kernel_samples_has_the_sender_of_samples() {
     let mut scene = Scene::new();
     for number in 0..8 {
